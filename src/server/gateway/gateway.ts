@@ -1,4 +1,5 @@
 /** One gateway process: everything a call needs, wired together. */
+import { hostname } from 'node:os'
 import { from } from 'rxjs'
 import { makeErrorReply } from '../../../pipelines/calls/errors.ts'
 import { RefusalLog } from '../../../pipelines/calls/refusals.ts'
@@ -11,6 +12,7 @@ import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { AUTH_MESSAGES } from '../../../schemas/failure.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { openConfiguration } from '../../config/edit.ts'
+import { CONFIGURATION_EDITOR } from '../../config/entries.ts'
 import { readConsole } from '../../console/files.ts'
 import { addressPrefix } from '../../core/keys/address-prefix.ts'
 import { stillHolds } from '../../core/still-holds.ts'
@@ -252,10 +254,15 @@ function managementServices({ boot, status, tools, engines, upstreams, calls }: 
       catalog,
       processReports: published.processReports,
       openUpstream: (call) => observeUpstream((handler) => callUpstream(keyed(call), handler)),
+      callLog,
+      config,
     },
     configuration: {
       file: openConfiguration(boot.configPath, makeConfigEnvironment(boot.simulatorUrl)),
       isRefused: configuration.isRefused,
+      edit: CONFIGURATION_EDITOR,
+      host: hostname(),
+      processReports: published.processReports,
     },
     journals: journalServices(tasks.nats, log, () => [boot.dataDir, ...config().journals.import_roots]),
     live: { ...published, overviews: watchOverviews(published) },
