@@ -6,6 +6,7 @@ import { t } from '../i18n.ts'
 import { CallsChart, CostChart } from '../ui/call-charts.tsx'
 import { EmptyState, PageHeader, Panel, QueryState, Stat } from '../ui/states.tsx'
 import { Money, TextLink } from '../ui/text.tsx'
+import { useCurrency } from './billing/currency.ts'
 import { NamedBudgets } from './budgets/named.tsx'
 import { Arrival, FirstCall } from './first-call/first-call.tsx'
 import { OpenAlert } from './open-alert.tsx'
@@ -15,6 +16,8 @@ type HomeData = AnswerOf<'showHome'>
 const DAYS = 30
 const DAY_SECONDS = 86_400
 const CAP_PERCENT = 100
+/** Beyond this, the spend of a few days says nothing. */
+const LONGEST_RUNWAY_DAYS = 365
 
 /** Returns the last thirty days; a day without calls is null. */
 function listLastDays({ by_day }: HomeData) {
@@ -29,6 +32,7 @@ function listLastDays({ by_day }: HomeData) {
 function Runway({ runway_days }: HomeData) {
   if (runway_days === null) return t('Nothing spent')
   if (runway_days < 1) return t('Less than a day')
+  if (runway_days > LONGEST_RUNWAY_DAYS) return t('More than a year')
   return t('{days, plural, one {# day} other {# days}}', { days: Math.floor(runway_days) })
 }
 
@@ -140,11 +144,16 @@ function Figures({ accountId, data }: FiguresProps) {
   const times = days.map(({ at }) => at)
   const points = days.map(({ day }) => day)
   const notes = describeRates(data)
+  const inCurrency = useCurrency(accountId)
   const total = points.reduce((sum, day) => sum + (day?.requests ?? 0), 0)
   return (
     <div className="flex flex-col gap-4">
       <dl className="grid gap-4 sm:grid-cols-2 xl:grid-cols-4">
-        <Stat name={t('Balance')} value={<Money amount={data.wallet.balance} />} note={t('credits')} />
+        <Stat
+          name={t('Balance')}
+          value={<Money amount={data.wallet.balance} />}
+          note={inCurrency(data.wallet.balance)}
+        />
         <Stat name={t('Lasts')} value={Runway(data)} note={notes.lasts} />
         <Stat name={t('Spend per day')} value={<Money amount={data.spend_per_day} />} note={notes.spend} />
         <Stat
