@@ -11,7 +11,7 @@ export interface CallPosition {
 /** Null fields do not filter. */
 export interface CallFilter {
   readonly accountId: string
-  readonly keyId: string | null
+  readonly keyIds: readonly string[] | null
   readonly models: readonly string[] | null
   readonly statuses: readonly CallStatus[] | null
   /** `chat` means calls billed by tokens. */
@@ -29,9 +29,18 @@ export interface CallFilter {
   readonly to: number
 }
 
-export interface CallPageQuery extends CallFilter {
+/** Calls of all accounts and channels, or of one of either. */
+export interface InstallationFilter extends Omit<CallFilter, 'accountId'> {
+  readonly accountId: string | null
+  readonly channelId?: string | null
+}
+
+interface Page {
   readonly order: 'asc' | 'desc'
   readonly limit: number
   /** The page begins behind this position; null: at the beginning. */
   readonly after: CallPosition | null
 }
+
+export interface CallPageQuery extends CallFilter, Page {}
+export interface InstallationPageQuery extends InstallationFilter, Page {}

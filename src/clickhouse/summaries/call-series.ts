@@ -2,11 +2,11 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { Credits } from '../../../schemas/money.ts'
 import { readRows } from '../connection.ts'
-import type { CallFilter } from '../pages/query.ts'
+import type { InstallationFilter } from '../pages/query.ts'
 import { selectCalls } from '../pages/statement.ts'
 import { LIVE_NAMES } from '../tables/names.ts'
 
-export interface CallSeriesQuery extends CallFilter {
+export interface CallSeriesQuery extends InstallationFilter {
   readonly bucketSeconds: number
 }
 

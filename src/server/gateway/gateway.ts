@@ -19,7 +19,6 @@ import { GatewayServer } from '../../http/server.ts'
 import { openIdentity } from '../../identity/identity.ts'
 import { openMcp } from '../../mcp/open.ts'
 import { openLazyProvider } from '../../payments/provider.ts'
-import { printReceipt } from '../../payments/receipt.ts'
 import { toObservation } from '../../telemetry/metrics.ts'
 import { observeUpstream } from '../../upstream/observe.ts'
 import { makeConfigEnvironment } from '../configuration.ts'
@@ -235,7 +234,6 @@ function managementServices({ boot, status, tools, engines, upstreams, calls }: 
       openProvider: openLazyProvider(boot.payments),
       hasSimulatedCards: boot.hasSimulatedCards,
       publicUrl,
-      printReceipt,
       log,
     },
     calls: { callLog, cursorKey: database.masterKey.logCursorKey },
