@@ -1,5 +1,5 @@
 /** Queries of the call log: which calls of an account, and which page of them. */
-import type { CallStatus, UnitType } from '../../../schemas/call-log/row.ts'
+import type { CallStatus, UnitType } from './row.ts'
 
 /** Position at which a page ended. */
 export interface CallPosition {
