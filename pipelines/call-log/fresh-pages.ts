@@ -1,9 +1,10 @@
 /**
- * Pages of the call log that have a call as soon as its answer has ended. What has ended is booked while the reader waits,
- * and PostgreSQL adds what is booked and not yet in ClickHouse. PostgreSQL is read first: what is copied between the two
- * reads comes twice, and is dropped by its id; the other way around it would be missing.
+ * Pages of the call log that have a call as soon as its answer has ended. What has ended is booked while ClickHouse
+ * answers; then PostgreSQL adds what was booked after the id up to which ClickHouse had every call before it was asked. What
+ * is copied meanwhile comes twice, and is kept once by its id.
  */
 import type { LogRow } from '../../schemas/call-log/columns.ts'
+import type { CallWithDetail } from '../../schemas/call-log/detail.ts'
 import type { CallPageQuery, CallPosition } from '../../schemas/call-log/page-query.ts'
 import type { CallPages } from '../../src/clickhouse/call-log.ts'
 import type { UncopiedCalls } from '../../src/postgres/call-log/repository.ts'
@@ -43,42 +44,46 @@ function joinPages<Item>(
 
 export function openFreshPages({ callLog, database, bookEnded, isAway }: FreshPagesDeps): CallPages {
   const { calls } = database
-  const readAdded = async <Row>(read: () => Promise<Row[]>): Promise<Row[]> => {
+  const whileAway = async <Found>(instead: Found, read: () => Promise<Found>): Promise<Found> => {
     try {
       return await read()
     } catch (error) {
-      if (isAway(error)) return []
+      if (isAway(error)) return instead
       throw error
     }
   }
-  const listAdded = async (query: CallPageQuery): Promise<LogRow[]> => {
+  /** Reads a page of the log while what has ended is booked, then the calls that the log does not have yet. */
+  const readBoth = async <Found>(query: CallPageQuery, read: () => Promise<Found>) => {
+    const copiedUpto = await whileAway<bigint | null>(null, () => calls.readCopiedUpto())
     // Later pages go on behind calls that ended before.
-    if (query.after === null) await bookEnded()
-    return readAdded(() => calls.listUncopied(query))
+    const [page] = await Promise.all([read(), query.after === null ? bookEnded() : null])
+    if (copiedUpto === null) return { page, added: [] }
+    return { page, added: await whileAway<LogRow[]>([], () => calls.listUncopied(query, copiedUpto)) }
   }
   return {
     async findCalls(query, caller) {
-      const added = await listAdded(query)
-      const { rows, hasMore } = await callLog.findCalls(query, caller)
-      const page = joinPages(query, toPosition, added, { items: rows, hasMore })
-      return { rows: [...page.items], hasMore: page.hasMore }
+      const { page, added } = await readBoth(query, () => callLog.findCalls(query, caller))
+      const joined = joinPages(query, toPosition, added, { items: page.rows, hasMore: page.hasMore })
+      return { rows: [...joined.items], hasMore: joined.hasMore }
     },
     async listPositions(query, caller) {
-      const added = await listAdded(query)
-      const { positions, hasMore } = await callLog.listPositions(query, caller)
-      const page = joinPages(query, (place) => place, added.map(toPosition), { items: positions, hasMore })
-      return { positions: page.items, hasMore: page.hasMore }
+      const { page, added } = await readBoth(query, () => callLog.listPositions(query, caller))
+      const logged = { items: page.positions, hasMore: page.hasMore }
+      const joined = joinPages(query, (place) => place, added.map(toPosition), logged)
+      return { positions: joined.items, hasMore: joined.hasMore }
     },
     async findCallsAt({ accountId, positions }, caller) {
       const ids = positions.map(({ id }) => id)
-      const added = await readAdded(() => calls.listUncopiedById({ accountId, ids }))
+      const added = await whileAway<CallWithDetail[]>([], () => calls.listUncopiedById({ accountId, ids }))
       const rows = await callLog.findCallsAt({ accountId, positions }, caller)
       const byId = new Map<number, LogRow>([...added, ...rows].map((row) => [row.id, row]))
       return ids.flatMap((id) => byId.get(id) ?? [])
     },
     async findCall(query, caller) {
       const { accountId, keyId, id } = query
-      const [added] = await readAdded(() => calls.listUncopiedById({ accountId, ids: [id] }))
+      const [added] = await whileAway<CallWithDetail[]>([], () =>
+        calls.listUncopiedById({ accountId, ids: [id] }),
+      )
       if (added === undefined) return callLog.findCall(query, caller)
       return keyId === null || added.key_id === keyId ? added : null
     },

@@ -37,8 +37,10 @@ import { type CallsById, listUncopiedById, listUncopiedCalls } from './uncopied.
 
 /** Booked calls that the call log may not have yet. */
 export interface UncopiedCalls {
-  /** Returns those of the page in its order, at most one more than the page has. */
-  listUncopied(query: CallPageQuery): Promise<LogRow[]>
+  /** Returns the id up to which the call log has every call. */
+  readCopiedUpto(): Promise<bigint>
+  /** Returns those of the page that were booked after this id, in its order; at most one more than the page has. */
+  listUncopied(query: CallPageQuery, copiedUpto: bigint): Promise<LogRow[]>
   listUncopiedById(calls: CallsById): Promise<CallWithDetail[]>
 }
 
@@ -65,7 +67,7 @@ export interface CallCopy {
 }
 
 /** The call log is read without these rows after this time. */
-const UNCOPIED_DEADLINE_MS = 1_000
+const UNCOPIED_DEADLINE_MS = 2_000
 
 export const openCalls = (pools: Pools): Calls => ({
   ...onStandby(
@@ -73,7 +75,11 @@ export const openCalls = (pools: Pools): Calls => ({
     { readNewest: listNewestCalls, readSince: listCallsSince, find: findCall },
     READ_DEADLINE_MS,
   ),
-  ...onStandby(pools, { listUncopied: listUncopiedCalls, listUncopiedById }, UNCOPIED_DEADLINE_MS),
+  ...onStandby(
+    pools,
+    { readCopiedUpto, listUncopied: listUncopiedCalls, listUncopiedById },
+    UNCOPIED_DEADLINE_MS,
+  ),
 })
 
 export const openCallCopy = ({ main, copying, rebuilding, auditing }: Pools): CallCopy => ({

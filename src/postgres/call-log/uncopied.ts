@@ -11,18 +11,19 @@ import type { UnitType } from '../../../schemas/call-log/row.ts'
 import { findSharedId } from '../../core/call-log/shared-ids.ts'
 import type { Sql } from '../connection.ts'
 import { type CallRow, readColumns } from './calls.ts'
+import { readCopiedUpto } from './copy.ts'
 
 /** A query reads no more rows than this: a log that lags further behind shows its newest calls later. */
 const MAX_UNCOPIED_ROWS = 10_000
 /** The unit type by which callers find calls billed by tokens; their rows have none. */
 const TOKEN_BILLED: UnitType = 'chat'
 
-/** Selects the oldest rows that are not known to be in the call log, and the names of their keys. */
-const selectUncopied = (sql: Sql, where: ReturnType<Sql>) => sql<CallRow[]>`
+/** Selects the oldest rows booked after `copiedUpto`, and the names of their keys. */
+const selectUncopied = (sql: Sql, copiedUpto: bigint, where: ReturnType<Sql>) => sql<CallRow[]>`
   SELECT u.*, k.name AS key_name, k.prefix AS key_prefix
   FROM (
     SELECT ${sql(BOOKED_COLUMNS)} FROM usage_rows
-    WHERE id > (SELECT copied_upto FROM usage_copy) ORDER BY id LIMIT ${MAX_UNCOPIED_ROWS}
+    WHERE id > ${copiedUpto} ORDER BY id LIMIT ${MAX_UNCOPIED_ROWS}
   ) AS u LEFT JOIN api_keys AS k ON k.id = u.key_id
   WHERE ${where}`
 
@@ -54,8 +55,12 @@ const selectFilter = (sql: Sql, filter: CallFilter) => sql`
 
 const toLogRow = (row: CallRow): LogRow => readColumns(row, CUSTOMER_COLUMNS) as LogRow
 
-/** Returns the calls of the page that may be missing from the call log, in its order; one more than the page may have. */
-export async function listUncopiedCalls(sql: Sql, query: CallPageQuery): Promise<LogRow[]> {
+/** Returns the calls of the page that were booked after `copiedUpto`, in its order; one more than the page may have. */
+export async function listUncopiedCalls(
+  sql: Sql,
+  query: CallPageQuery,
+  copiedUpto: bigint,
+): Promise<LogRow[]> {
   const isAscending = query.order === 'asc'
   const { after } = query
   const position =
@@ -66,6 +71,7 @@ export async function listUncopiedCalls(sql: Sql, query: CallPageQuery): Promise
         : sql`AND (u.created_at, u.id) < (${after.createdAt}, ${after.id})`
   const rows = await selectUncopied(
     sql,
+    copiedUpto,
     sql`${selectFilter(sql, query)} ${position}
       ORDER BY ${isAscending ? sql`u.created_at, u.id` : sql`u.created_at DESC, u.id DESC`}
       LIMIT ${query.limit + 1}`,
@@ -82,6 +88,7 @@ export interface CallsById {
 export async function listUncopiedById(sql: Sql, { accountId, ids }: CallsById): Promise<CallWithDetail[]> {
   const rows = await selectUncopied(
     sql,
+    await readCopiedUpto(sql),
     sql`u.account_id = ${accountId} AND u.id = ANY (${ids as number[]}::bigint[])`,
   )
   return rows.map((row) => readColumns(row, COPIED_COLUMNS) as CallWithDetail)

@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { openFreshPages } from '../../../pipelines/call-log/fresh-pages.ts'
 import { BOOKED_COLUMNS, COPIED_COLUMNS, findColumn } from '../../../schemas/call-log/columns.ts'
+import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
 import type { CallPageQuery } from '../../../schemas/call-log/page-query.ts'
 import { IN_FLIGHT_MAX_JOBS, type LogPage, logPage } from '../../../schemas/call-log/query.ts'
 import { CALL_STATUSES, LOG_CSV_MAX_ROWS, UNIT_TYPES } from '../../../schemas/call-log/row.ts'
@@ -570,22 +571,24 @@ t.test('answers what postgres would', async (t) => {
         after: null,
       },
     }
+    const listAdded = async () =>
+      database.calls.listUncopied(everyCall, await database.calls.readCopiedUpto())
     const readRows = async () => (await pages.findCalls(everyCall)).rows
 
     t.test('with calls that are booked and not copied', async (t) => {
       await readPages(t)
       await readCsv(t)
-      const added = await database.calls.listUncopied(everyCall)
+      const added = await listAdded()
       t.ok(added.length > 0 && added.length < ROWS - COPIED_ROWS, 'the others belong to the other account')
       t.ok((await callLog.findCall({ accountId: account, keyId: null, id: added[0]!.id })) === null)
     })
 
     t.test('a walk goes on while calls are copied, and the copied rows are the same', async (t) => {
       const expected = await readRows()
-      const uncopied = await database.calls.listUncopied(everyCall)
-      const details = await Promise.all(
-        uncopied.map(({ id }) => pages.findCall({ accountId: account, keyId: null, id })),
-      )
+      const uncopied = await listAdded()
+      const details: (CallWithDetail | null)[] = []
+      for (const { id } of uncopied.slice(0, 20))
+        details.push(await pages.findCall({ accountId: account, keyId: null, id }))
       const first = await pages.findCalls({ ...everyCall, limit: 300 })
       copier.start()
       await bench.untilCopied()
@@ -593,7 +596,7 @@ t.test('answers what postgres would', async (t) => {
       const { created_at, id } = first.rows.at(-1)!
       const rest = await pages.findCalls({ ...everyCall, after: { createdAt: Date.parse(created_at), id } })
       t.strictSame([...first.rows, ...rest.rows], expected)
-      t.equal((await database.calls.listUncopied(everyCall)).length, 0)
+      t.equal((await listAdded()).length, 0)
       t.strictSame(await readRows(), expected)
       for (const detail of details)
         t.same(await callLog.findCall({ accountId: account, keyId: null, id: detail!.id }), detail)
