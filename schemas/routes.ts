@@ -254,6 +254,8 @@ export const OPERATION_ROUTES = {
   listImports: ['GET', '/knowledge-bases/{id}/imports'],
   showImport: ['GET', '/knowledge-bases/{id}/imports/{import_id}'],
   startImport: ['POST', '/knowledge-bases/{id}/imports'],
+  listAllCalls: ['GET', '/installation/calls'],
+  seriesOfAllCalls: ['GET', '/installation/calls/series'],
   listCalls: ['GET', '/calls'],
   seriesOfCalls: ['GET', '/calls/series'],
   showCall: ['GET', '/calls/{id}'],

@@ -12,7 +12,7 @@ const ROW_LIMIT_MS = 10_000
 const timeRow = async (endpoint: Endpoint): Promise<number> => {
   const origin = `http://127.0.0.1:${endpoint.port}`
   const headers = { ...endpoint.headers, 'content-type': 'application/json' }
-  const body = requestBody('small', endpoint.modelSuffix)
+  const body = requestBody('small', endpoint.model)
   const call = await fetch(origin + endpoint.path, { method: 'POST', headers, body })
   await call.arrayBuffer()
   const endedAt = performance.now()

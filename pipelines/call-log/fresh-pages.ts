@@ -5,7 +5,11 @@
  */
 import type { LogRow } from '../../schemas/call-log/columns.ts'
 import type { CallWithDetail } from '../../schemas/call-log/detail.ts'
-import type { CallPageQuery, CallPosition } from '../../schemas/call-log/page-query.ts'
+import type {
+  CallPosition,
+  InstallationCall,
+  InstallationPageQuery,
+} from '../../schemas/call-log/page-query.ts'
 import type { CallPages } from '../../src/clickhouse/call-log.ts'
 import type { UncopiedCalls } from '../../src/postgres/call-log/repository.ts'
 
@@ -27,7 +31,7 @@ interface Page<Item> {
 
 /** Joins two pages that answer the same query into one, in its order. */
 function joinPages<Item>(
-  { order, limit }: CallPageQuery,
+  { order, limit }: InstallationPageQuery,
   toPlace: (item: Item) => CallPosition,
   added: readonly Item[],
   page: Page<Item>,
@@ -42,6 +46,18 @@ function joinPages<Item>(
   return { items: items.slice(0, limit), hasMore: page.hasMore || items.length > limit }
 }
 
+function joinRows<Row extends LogRow>(
+  query: InstallationPageQuery,
+  added: readonly Row[],
+  { rows, hasMore }: { readonly rows: readonly Row[]; readonly hasMore: boolean },
+) {
+  const joined = joinPages(query, toPosition, added, { items: rows, hasMore })
+  return { rows: [...joined.items], hasMore: joined.hasMore }
+}
+
+/** Returns what customers see. */
+const toLogRow = ({ account_id: _, channel_id: __, ...row }: InstallationCall): LogRow => row
+
 export function openFreshPages({ callLog, database, bookEnded, isAway }: FreshPagesDeps): CallPages {
   const { calls } = database
   const whileAway = async <Found>(instead: Found, read: () => Promise<Found>): Promise<Found> => {
@@ -53,18 +69,24 @@ export function openFreshPages({ callLog, database, bookEnded, isAway }: FreshPa
     }
   }
   /** Reads a page of the log while what has ended is booked, then the calls that the log does not have yet. */
-  const readBoth = async <Found>(query: CallPageQuery, read: () => Promise<Found>) => {
+  const readBoth = async <Found>(query: InstallationPageQuery, read: () => Promise<Found>) => {
     const copiedUpto = await whileAway<bigint | null>(null, () => calls.readCopiedUpto())
     // Later pages go on behind calls that ended before.
     const [page] = await Promise.all([read(), query.after === null ? bookEnded() : null])
     if (copiedUpto === null) return { page, added: [] }
-    return { page, added: await whileAway<LogRow[]>([], () => calls.listUncopied(query, copiedUpto)) }
+    return {
+      page,
+      added: await whileAway<InstallationCall[]>([], () => calls.listUncopied(query, copiedUpto)),
+    }
   }
   return {
     async findCalls(query, caller) {
       const { page, added } = await readBoth(query, () => callLog.findCalls(query, caller))
-      const joined = joinPages(query, toPosition, added, { items: page.rows, hasMore: page.hasMore })
-      return { rows: [...joined.items], hasMore: joined.hasMore }
+      return joinRows<LogRow>(query, added.map(toLogRow), page)
+    },
+    async findInstallationCalls(query, caller) {
+      const { page, added } = await readBoth(query, () => callLog.findInstallationCalls(query, caller))
+      return joinRows(query, added, page)
     },
     async listPositions(query, caller) {
       const { page, added } = await readBoth(query, () => callLog.listPositions(query, caller))

@@ -35,13 +35,21 @@ function printJob({ task, keyName, keyPrefix }: OpenJob): JobInFlight {
  */
 export async function listJobsInFlight(
   tasks: Tasks,
-  { accountId, keyId, models, statuses, unitTypes, errorCodes, ref, sessionId }: CallPageQuery,
+  { accountId, keyIds, models, statuses, unitTypes, errorCodes, ref, sessionId }: CallPageQuery,
 ): Promise<JobInFlight[] | null> {
   // What has not ended has none of the statuses and no error code.
   if (statuses !== null || errorCodes !== null) return []
   const kinds =
     unitTypes === null ? null : TASK_KINDS.filter((kind) => unitTypes.includes(TASK_RULES[kind].unitType))
-  const query = { accountId, keyId, models, kinds, ref, sessionId, limit: IN_FLIGHT_MAX_JOBS }
+  const query = {
+    accountId,
+    keyId: keyIds?.[0] ?? null,
+    models,
+    kinds,
+    ref,
+    sessionId,
+    limit: IN_FLIGHT_MAX_JOBS,
+  }
   const jobs = await tasks.listOpenJobs(query).catch(() => null)
   return jobs === null ? null : jobs.map(printJob)
 }

@@ -70,15 +70,15 @@ export function assertVisible(reader: LogReader, scope: LogScope): void {
 export function limitToVisible(
   { account, key }: LogReader,
   { scope, key_id }: Pick<LogQuery, 'scope' | 'key_id'>,
-): Pick<CallFilter, 'accountId' | 'keyId'> | null {
-  if (scope === 'account') return { accountId: account.id, keyId: key_id ?? null }
-  return key_id === undefined || key_id === key.id ? { accountId: account.id, keyId: key.id } : null
+): Pick<CallFilter, 'accountId' | 'keyIds'> | null {
+  if (scope === 'account') return { accountId: account.id, keyIds: key_id === undefined ? null : [key_id] }
+  return key_id === undefined || key_id === key.id ? { accountId: account.id, keyIds: [key.id] } : null
 }
 
 /** Returns whose usage a key sees summed up: an employee's its own, any other its account's. */
-export const visibleUsage = ({ account, key }: LogReader): { accountId: string; keyId: string | null } => ({
+export const visibleUsage = ({ account, key }: LogReader): Pick<CallFilter, 'accountId' | 'keyIds'> => ({
   accountId: account.id,
-  keyId: key.kind === 'employee' ? key.id : null,
+  keyIds: key.kind === 'employee' ? [key.id] : null,
 })
 
 /** The part of a query that decides which page it is of which window. */

@@ -1,7 +1,7 @@
 /**
  * The settings and the outcome of a call, beyond the other columns of its row, as JSON. One is kept for every call
  * ever made: fields that the client did not send, and usual values, are left out. Never any text of a prompt or an
- * answer, and nothing that names a channel or its name of the model.
+ * answer. Only what is for operators names a channel.
  */
 import { z } from 'zod'
 import { CHAT_PROTOCOLS, SERVER_TOOLS } from '../config/catalog.ts'
@@ -103,6 +103,8 @@ export const CALL_DETAIL_FIELDS = {
   usage_suspect: z.string(),
   /** The numbers of such a report, as it came: JSON, cut where it is long. For operators: it may have costs. */
   usage_reported: z.string(),
+  /** The attempts that failed by the fault of their channel, `1:primary 2:spare`. For operators: customers see no channel. */
+  failed_channels: z.string(),
   /** 1 where the upstream names another model in its answer than was requested. */
   answered_by_other_model: count,
   /** The result of a job that outlives its request. */

@@ -1,6 +1,7 @@
 import { aimsTable } from '../aim.ts'
 import { figure, type Table } from '../table.ts'
 import { listAims } from './aims.ts'
+import { comparisonTables } from './comparison.ts'
 import { inEachPlacement } from './placement.ts'
 import {
   addedTo,
@@ -137,6 +138,7 @@ const settledTable = (results: Results): Table | null => {
 
 export const printTables = (results: Results): Table[] =>
   [
+    ...comparisonTables(results),
     ...placedTables(results, 'CPU of the gateway process alone', COST),
     ...placedTables(results, 'Latency at a steady rate', TIME),
     ...placedTables(results, 'TLS to the upstream: CPU of the gateway process alone', TLS),
@@ -149,6 +151,9 @@ export const printTables = (results: Results): Table[] =>
 
 /** Returns a line for each subject that was skipped or answered wrongly. */
 export const printRemarks = (results: Results): string[] => [
+  ...results.subjects.flatMap(({ title, settings }) =>
+    settings.map((setting) => `settings of ${title}: ${setting}`),
+  ),
   ...results.subjects
     .filter((subject): subject is SubjectRecord & { skipped: string } => subject.skipped !== null)
     .map(({ title, skipped }) => `skipped: ${title}: ${skipped}`),

@@ -6,7 +6,7 @@ import { t } from '../i18n.ts'
 
 interface OpenAlertProps {
   readonly accountId: string
-  readonly wallet: AnswerOf<'showHome'>['wallet']
+  readonly wallet: NonNullable<AnswerOf<'showHome'>['wallet']>
 }
 
 export function OpenAlert({ accountId, wallet: { balance, held } }: OpenAlertProps) {

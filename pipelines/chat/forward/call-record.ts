@@ -2,7 +2,6 @@
  * Facts of one call until its one settlement. It begins pessimistic: until a better fact is recorded, the call was
  * interrupted. See docs/api-rules.md, "Interrupted calls".
  */
-
 import { Buffer } from 'node:buffer'
 import type { Admission, Settlement } from '../../../schemas/call-log/columns.ts'
 import type { AttemptRow, CallStatus } from '../../../schemas/call-log/row.ts'
@@ -31,11 +30,11 @@ import { listUpstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import { NOTHING_METERED } from '../../../src/protocols/answer/reported-usage.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
 import type { AttemptFailure } from '../../calls/upstream-error.ts'
-import type { AdmittedCall } from '../precharge.ts'
-import { toAdmission } from '../precharge.ts'
+import { type AdmittedCall, toAdmission } from '../precharge.ts'
 import { isTellingTimeout } from './attempt-request.ts'
 
 const NO_BYTES = Buffer.alloc(0)
+const ANY = Number.POSITIVE_INFINITY
 
 /** The charge of a call, by its tokens or by its units. */
 interface CallCharge extends TokenCharge {
@@ -59,7 +58,6 @@ export class CallRecord {
   isSent = false
   firstByteAt: number | null = null
   attempt: OpenAttempt | null = null
-  /** In the order of the attempts. */
   readonly #tried: readonly Route[]
   metered: Metered = NOTHING_METERED
   /** Output tokens that the model is taken to have made by now, shown or hidden; 0 where they are not estimated. */
@@ -67,6 +65,7 @@ export class CallRecord {
   /** Of the request's body, for the estimate; negative until they are counted. */
   #laterBytes = -1
   readonly attempts: AttemptRow[] = []
+  readonly faults: string[] = []
   attemptsCount = 0
 
   constructor(admitted: AdmittedCall, tried: readonly Route[]) {
@@ -359,7 +358,8 @@ export class CallRecord {
         oddities,
         usage,
         terms,
-        more: printText('charge', charge.line, Number.POSITIVE_INFINITY),
+        more:
+          printText('charge', charge.line, ANY) + printText('failed_channels', this.faults.join(' '), ANY),
       }),
       upstream_cost: upstreamCost === null ? null : String(upstreamCost),
     }

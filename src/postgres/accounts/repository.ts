@@ -110,10 +110,7 @@ export interface AuditRecord {
 
 export interface Keys {
   list(accountId: string, keyListing?: KeyListing): Promise<ApiKey[]>
-  listNearCap(
-    accountId: string,
-    part: { readonly percent: bigint; readonly limit: number },
-  ): Promise<ApiKey[]>
+  listNearCap(accountId: string, part: KeyListing & { readonly percent: bigint }): Promise<ApiKey[]>
   readNamed(keyIds: readonly string[]): Promise<ReadonlyMap<string, NamedKey>>
   show(keyId: string): Promise<ApiKey>
   revoke(keyId: string): Promise<ApiKey>

@@ -1,8 +1,7 @@
 /** Booked calls as operators read them here, and on their way to the call log in ClickHouse. */
 
-import type { LogRow } from '../../../schemas/call-log/columns.ts'
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
-import type { CallPageQuery } from '../../../schemas/call-log/page-query.ts'
+import type { InstallationCall, InstallationPageQuery } from '../../../schemas/call-log/page-query.ts'
 import type { LoggedCall } from '../../../schemas/call-log/unbooked.ts'
 import { onStandby } from '../reading.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
@@ -40,7 +39,7 @@ export interface UncopiedCalls {
   /** Returns the id up to which the call log has every call. */
   readCopiedUpto(): Promise<bigint>
   /** Returns those of the page that were booked after this id, in its order; at most one more than the page has. */
-  listUncopied(query: CallPageQuery, copiedUpto: bigint): Promise<LogRow[]>
+  listUncopied(query: InstallationPageQuery, copiedUpto: bigint): Promise<InstallationCall[]>
   listUncopiedById(calls: CallsById): Promise<CallWithDetail[]>
 }
 

@@ -1,12 +1,11 @@
 /** Booked calls that the call log in ClickHouse may not have yet, found by the same queries. */
-import {
-  BOOKED_COLUMNS,
-  COPIED_COLUMNS,
-  CUSTOMER_COLUMNS,
-  type LogRow,
-} from '../../../schemas/call-log/columns.ts'
+import { BOOKED_COLUMNS, COPIED_COLUMNS, CUSTOMER_COLUMNS } from '../../../schemas/call-log/columns.ts'
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
-import type { CallFilter, CallPageQuery } from '../../../schemas/call-log/page-query.ts'
+import type {
+  InstallationCall,
+  InstallationFilter,
+  InstallationPageQuery,
+} from '../../../schemas/call-log/page-query.ts'
 import type { UnitType } from '../../../schemas/call-log/row.ts'
 import { findSharedId } from '../../core/call-log/shared-ids.ts'
 import type { Sql } from '../connection.ts'
@@ -38,11 +37,15 @@ function selectRef(sql: Sql, ref: string | null) {
 const selectList = (sql: Sql, column: string, values: readonly string[] | null) =>
   values === null ? sql`` : sql`AND ${sql(column)} = ANY (${values as string[]}::text[])`
 
-const selectFilter = (sql: Sql, filter: CallFilter) => sql`
-  u.account_id = ${filter.accountId} AND u.created_at >= ${filter.from} AND u.created_at < ${filter.to}
+const listOne = (value: string | null | undefined) => (value == null ? null : [value])
+
+const selectFilter = (sql: Sql, filter: InstallationFilter) => sql`
+  u.created_at >= ${filter.from} AND u.created_at < ${filter.to}
   ${selectRef(sql, filter.ref)}
-  ${selectList(sql, 'u.key_id', filter.keyId === null ? null : [filter.keyId])}
-  ${selectList(sql, 'u.session_id', filter.sessionId === null ? null : [filter.sessionId])}
+  ${selectList(sql, 'u.key_id', filter.keyIds)}
+  ${selectList(sql, 'u.account_id', listOne(filter.accountId))}
+  ${selectList(sql, 'u.channel_id', listOne(filter.channelId))}
+  ${selectList(sql, 'u.session_id', listOne(filter.sessionId))}
   ${selectList(sql, 'u.model', filter.models)}
   ${selectList(sql, 'u.status', filter.statuses)}
   ${selectList(sql, 'u.error_code', filter.errorCodes)}
@@ -53,14 +56,14 @@ const selectFilter = (sql: Sql, filter: CallFilter) => sql`
           ${filter.unitTypes.includes(TOKEN_BILLED) ? sql`OR u.unit_type IS NULL` : sql``})`
   }`
 
-const toLogRow = (row: CallRow): LogRow => readColumns(row, CUSTOMER_COLUMNS) as LogRow
+const LISTED = [...CUSTOMER_COLUMNS, 'account_id', 'channel_id'] as const
 
 /** Returns the calls of the page that were booked after `copiedUpto`, in its order; one more than the page may have. */
 export async function listUncopiedCalls(
   sql: Sql,
-  query: CallPageQuery,
+  query: InstallationPageQuery,
   copiedUpto: bigint,
-): Promise<LogRow[]> {
+): Promise<InstallationCall[]> {
   const isAscending = query.order === 'asc'
   const { after } = query
   const position =
@@ -76,7 +79,7 @@ export async function listUncopiedCalls(
       ORDER BY ${isAscending ? sql`u.created_at, u.id` : sql`u.created_at DESC, u.id DESC`}
       LIMIT ${query.limit + 1}`,
   )
-  return rows.map(toLogRow)
+  return rows.map((row) => readColumns(row, LISTED) as InstallationCall)
 }
 
 export interface CallsById {

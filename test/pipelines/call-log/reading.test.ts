@@ -560,7 +560,14 @@ t.test('answers what postgres would', async (t) => {
     }
 
     const everyCall: CallPageQuery = {
-      ...{ accountId: account, keyId: null, models: null, statuses: null, unitTypes: null, errorCodes: null },
+      ...{
+        accountId: account,
+        keyIds: null,
+        models: null,
+        statuses: null,
+        unitTypes: null,
+        errorCodes: null,
+      },
       ...{
         ref: null,
         sessionId: null,

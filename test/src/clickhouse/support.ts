@@ -37,7 +37,7 @@ export const bookedCall = (id: number, more: Partial<BookedCall> = {}): BookedCa
 /** The first page of all calls of an account, without any filter. */
 export const pageOfAll = (more: Pick<CallPageQuery, 'to' | 'order' | 'limit'>): CallPageQuery => ({
   accountId: 'acc_a',
-  keyId: null,
+  keyIds: null,
   models: null,
   statuses: null,
   unitTypes: null,

@@ -10,7 +10,7 @@ import { Action, Dialog, DialogButton } from '../../ui/dialog.tsx'
 import { AmountField, DialogForm, Done, Field, useFields } from '../../ui/form.tsx'
 import { StatusBadge, type Statuses } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
-import { CodeBlock, Id, NONE, Time } from '../../ui/text.tsx'
+import { Id, NONE, Time } from '../../ui/text.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
 import { LimitFields } from '../keys/limits.tsx'
 import { NO_LIMITS, parseLimits, parseModels } from '../keys/texts.ts'
@@ -50,7 +50,11 @@ function Approve({ accountId, asked, onClose }: ApproveProps) {
     <Dialog title={t('Issue {name}', { name: asked.name })} description={asked.note} onClose={onClose}>
       {issued ? (
         <div className="flex flex-col gap-3">
-          <CodeBlock isWrapped label={t('Key')} code={issued.key} />
+          <p>
+            {t('{member} can now reveal the key in the requests on their Home.', {
+              member: asked.member_email ?? asked.member_id,
+            })}
+          </p>
           <Budgets title={t('Budgets')} subject={{ account_id: accountId, key_id: issued.id }} mayChange />
           <Done onClose={onClose} />
         </div>
