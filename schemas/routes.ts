@@ -197,7 +197,7 @@ export const OPERATION_ROUTES = {
   topUp: ['POST', '/accounts/{id}/top-ups'],
   updateAccount: ['PATCH', '/accounts/{id}'],
   viewAccount: ['POST', '/accounts/{id}/view'],
-  downloadReceipt: ['GET', '/receipts/{number}'],
+  openReceipt: ['GET', '/receipts/{number}'],
   listAllPayments: ['GET', '/installation/payments'],
   listPayments: ['GET', '/payments'],
   reconcilePayments: ['POST', '/payments/reconcile'],

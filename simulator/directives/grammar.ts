@@ -12,6 +12,7 @@ const MAX_SEED = 2 ** 32 - 1
 const MAX_TOOL_CALLS = 32
 const MAX_SEARCHES = 16
 const MAX_IMAGES = 8
+const MAX_ADVICE = 1_000
 const MAX_WORD_CHARACTERS = 64
 const MAX_PIECE_BYTES = 1_000_000
 const MAX_TIMES = 1_000_000
@@ -59,6 +60,9 @@ const GRAMMAR = {
   tool_calls: wholeNumber(0, MAX_TOOL_CALLS),
   searches: wholeNumber(0, MAX_SEARCHES),
   images: wholeNumber(0, MAX_IMAGES),
+  advice: wholeNumber(0, MAX_ADVICE),
+  declined: wholeNumber(0, MAX_TOKENS),
+  other_model: identifier,
   strict_input: flag,
   usage: parseWord(USAGE_MODES),
   usage_form: parseWord(USAGE_FORMS),

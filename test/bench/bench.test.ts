@@ -758,7 +758,7 @@ t.test('report', async (t) => {
     t.same(losses!.rows, [['memory of all processes at rest, MB', '640', '28.0 (Other)']])
     t.same(
       size!.rows.find(([title]) => title!.includes('at rest, MB')),
-      ['memory of all processes at rest, MB', '–', '640'],
+      ['memory of all processes at rest, MB', '–', '640', '28.0'],
     )
   })
 

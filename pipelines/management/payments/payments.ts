@@ -3,9 +3,9 @@ import { createHash, randomUUID } from 'node:crypto'
 import { MINIMUM_TOP_UP } from '../../../schemas/accounts/account.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import {
-  downloadReceipt,
   listAllPayments,
   listPayments,
+  openReceipt,
   reconcilePayments,
   refundPayment,
   showOffer,
@@ -17,6 +17,7 @@ import { OPEN_STATES, type Payment, type Receipt } from '../../../schemas/paymen
 import { DAY_MS } from '../../../src/core/call-log/window.ts'
 import { toApiShape } from '../../../src/core/json/snake-case.ts'
 import { computePrice, countDecimals, printPrice } from '../../../src/core/payments/price.ts'
+import { writeReceiptPage } from '../../../src/core/payments/receipt-page.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { returnPages } from '../../payments/pages.ts'
 import { reconcile } from '../../payments/reconcile.ts'
@@ -82,8 +83,6 @@ function toMinorUnits(amount: string | null, currency: string): bigint | null {
     throw new Failure('invalid_request', `amount: ${currency} has ${decimals} decimal places.`)
   return BigInt(whole + fraction.padEnd(decimals, '0'))
 }
-
-const FILE_NAMES = { receipt: 'receipt', credit_note: 'credit-note' } as const
 
 export const paymentOperations = [
   implement(showOffer, async (_, __, { config, openProvider, hasSimulatedCards }) => {
@@ -162,16 +161,9 @@ export const paymentOperations = [
     return { since: from.toISOString(), ...counts }
   }),
   implement(
-    downloadReceipt,
+    openReceipt,
     async (database, { number }) => (await database.payments.showReceipt(BigInt(number))).accountId,
-    async ({ database }, { number }, { config, printReceipt }) => {
-      const receipt = await database.payments.showReceipt(BigInt(number))
-      const pdf = await printReceipt(receipt, config().payments?.seller ?? [])
-      return {
-        name: `${FILE_NAMES[receipt.kind]}-${number}.pdf`,
-        content_type: 'application/pdf',
-        base64: pdf.toString('base64'),
-      }
-    },
+    async ({ database }, { number }, { config }) =>
+      writeReceiptPage(await database.payments.showReceipt(BigInt(number)), config().payments?.seller ?? []),
   ),
 ]

@@ -157,13 +157,10 @@ export const reconcilePayments = operation('reconcilePayments', {
   commands: [{ words: 'payments reconcile', example: '--days 7' }],
 })
 
-export const downloadReceipt = operation('downloadReceipt', {
+export const openReceipt = operation('openReceipt', {
   ...toRead,
-  summary: 'Download a receipt or a credit note as PDF.',
+  summary: 'Open a receipt or a credit note: a page made for printing.',
   input: z.object({ number: z.coerce.number().int().min(1) }),
-  answer: {
-    name: 'ReceiptFile',
-    schema: z.object({ name: z.string(), content_type: z.string(), base64: z.string() }),
-  },
-  fileType: 'application/pdf',
+  answer: { name: 'ReceiptPage', schema: z.string() },
+  isPage: true,
 })

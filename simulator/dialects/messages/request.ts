@@ -6,6 +6,7 @@ import { findDirectives } from '../../directives/grammar.ts'
 import { checkSystem } from './blocks.ts'
 import { checkCacheBreakpoints, checkConversation } from './conversation.ts'
 import { invalid, numberWithin, strictObject } from './fields.ts'
+import { type OtherModels, readOtherModels } from './other-models.ts'
 import { readToolChoice, readTools } from './tools.ts'
 
 const MIN_THINKING_TOKENS = 1024
@@ -17,7 +18,7 @@ const COUNTED_FIELDS = [
 const FIELDS = [
   ...COUNTED_FIELDS,
   ...['max_tokens', 'metadata', 'stop_sequences', 'stream', 'temperature', 'top_k', 'top_p'],
-  ...['container', 'diagnostics', 'service_tier', 'inference_geo'],
+  ...['container', 'diagnostics', 'service_tier', 'inference_geo', 'fallbacks'],
 ]
 
 export type MessagesRequest = {
@@ -26,6 +27,7 @@ export type MessagesRequest = {
   readonly thinks: boolean
   /** Everything but the model, whose name has directives. */
   readonly prompt: Omit<Prompt, 'model'>
+  readonly others: OtherModels
   readonly messageDirectives: string | null
   readonly bodyDirectives: unknown
 }
@@ -64,6 +66,7 @@ export function readMessagesRequest(bytes: Buffer, { counting }: { counting: boo
       stop: readStopSequences(body.stop_sequences),
       logprobs: null,
     },
+    others: readOtherModels(body),
     messageDirectives: findDirectives(last?.content),
     bodyDirectives: body.simulate,
   }

@@ -21,7 +21,6 @@ import { GatewayServer } from '../../http/server.ts'
 import { openIdentity } from '../../identity/identity.ts'
 import { openMcp } from '../../mcp/open.ts'
 import { openLazyProvider } from '../../payments/provider.ts'
-import { printReceipt } from '../../payments/receipt.ts'
 import { isAway } from '../../postgres/errors.ts'
 import { toObservation } from '../../telemetry/metrics.ts'
 import { observeUpstream } from '../../upstream/observe.ts'
@@ -246,7 +245,6 @@ function managementServices(
       openProvider: openLazyProvider(boot.payments),
       hasSimulatedCards: boot.hasSimulatedCards,
       publicUrl,
-      printReceipt,
       log,
     },
     calls: { callLog, cursorKey: database.masterKey.logCursorKey },
