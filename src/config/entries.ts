@@ -131,9 +131,14 @@ function changeField(text: string, entry: YAMLMap, { path, value }: FieldChange)
   if (isScalar(pair.value) && (pair.value as Ranged)?.range) {
     const [from, to] = rangeOf(pair.value)
     const former = text.slice(from, to).trimEnd()
-    if (former !== '') return { from, to: from + former.length, by: printValue(value, entry.flow === true, former) }
+    if (former !== '')
+      return { from, to: from + former.length, by: printValue(value, entry.flow === true, former) }
   } else if (!isMap(pair.value) && !isSeq(pair.value) && pair.value !== null) throw new RangeError(ELSEWHERE)
-  return { from: text.indexOf(':', keyEnd) + 1, to: pairEnd(text, pair), by: ` ${printValue(value, entry.flow === true)}` }
+  return {
+    from: text.indexOf(':', keyEnd) + 1,
+    to: pairEnd(text, pair),
+    by: ` ${printValue(value, entry.flow === true)}`,
+  }
 }
 
 const apply = (text: string, { from, to, by }: Part): string => text.slice(0, from) + by + text.slice(to)
