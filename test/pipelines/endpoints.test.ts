@@ -229,11 +229,11 @@ t.test('operators alone see metrics', async (t) => {
 
   t.test('readiness is asked of all or of calls', async (t) => {
     const deps = {
-      operatorAccess: () => 'open',
+      operatorAccess: () => 'open' as const,
       unreadiness: () => null,
       callRefusal: () => null,
       metricsText: async () => '',
-    } as const
+    }
     await t.rejects(firstValueFrom(readiness(deps)(asked('', 'for=call'))), {
       code: 'invalid_request',
       message: 'Parameter for: must be calls, or left out.',
