@@ -125,6 +125,7 @@ function readStates(text: string): string {
 /** Asks before models lose their last channel. */
 const confirmHold = (word: string): Extra =>
   confirmLoss(async ({ id }, context) => {
+    const { runOperation } = await import('./run.ts')
     const impact = await runOperation(showChannelImpact, { id }, context)
     const orphans = impact.orphaned_models as string[]
     if (orphans.length === 0) return null
