@@ -28,6 +28,8 @@ export type Processes = { gateway: number[] } & Record<string, number[]>
 export interface Settling {
   /** Calls on it are charged to a separate account. */
   endpoint: Endpoint
+  /** Several keys, each with its own account: one key may read the call log only so often. */
+  readers: readonly Endpoint[]
   /** Small calls that the account has paid so far. */
   settledCalls(): Promise<number>
 }

@@ -83,6 +83,11 @@ const makeKey = async (env: Environment, name: string, credit = CREDIT): Promise
   return String(key.key)
 }
 
+const READERS = ['bench-reader-1', 'bench-reader-2', 'bench-reader-3', 'bench-reader-4']
+
+const makeReaders = (env: Environment): Promise<string[]> =>
+  Promise.all(READERS.map((name) => makeKey(env, name)))
+
 /** Creates another account at the service in `folder`, with credit or without, and returns a key of it. */
 export const createKey = (folder: string, name: 'rich' | 'poor'): Promise<string> =>
   makeKey(
@@ -99,8 +104,9 @@ const endpointFor = (port: number, key: string, model = MODEL): Endpoint => ({
 })
 
 /** Counts settled calls by the amount that the wallet paid. Its account makes small calls only. */
-const readSettling = (port: number, key: string): Settling => ({
+const readSettling = (port: number, key: string, readers: readonly string[]): Settling => ({
   endpoint: endpointFor(port, key),
+  readers: readers.map((reader) => endpointFor(port, reader)),
   settledCalls: async () => {
     const url = `http://127.0.0.1:${port}/v1/key/balance`
     const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } })
@@ -161,7 +167,9 @@ const start = async (stage: Stage, { settles, durability }: Settlement): Promise
     processes: () => tollgateProcesses(child.pid),
     moveEngines: (toOwnCore) => moveEngines(child.pid, toOwnCore ? stage.enginesCore : stage.core),
     stopEngines: () => stopEngines(child.pid),
-    settling: settles ? readSettling(port, await makeKey(env, 'bench-settling')) : null,
+    settling: settles
+      ? readSettling(port, await makeKey(env, 'bench-settling'), await makeReaders(env))
+      : null,
     stop: child.stop,
   }
 }

@@ -1,4 +1,5 @@
 import { callWorkloads } from './calls.ts'
+import { loggedWorkload } from './logged.ts'
 import { afterwardsWorkload, restWorkload } from './rest.ts'
 import { settledWorkload } from './settled.ts'
 import { memoryWorkload, streamWorkloads } from './streams.ts'
@@ -10,6 +11,7 @@ export const workloads: Workload[] = [
   ...callWorkloads,
   ...streamWorkloads,
   settledWorkload,
+  loggedWorkload,
   afterwardsWorkload,
   memoryWorkload,
 ]

@@ -2,11 +2,12 @@
  * Jobs that outlive their request and have not ended: the call log has no rows of them yet.
  * See docs/api-rules.md, "Call log list".
  */
+
+import type { CallPageQuery } from '../../schemas/call-log/page-query.ts'
 import { IN_FLIGHT_MAX_JOBS, type JobInFlight } from '../../schemas/call-log/query.ts'
 import { printCredits } from '../../schemas/money.ts'
 import { TASK_KINDS } from '../../schemas/tasks/kinds.ts'
 import { TASK_RULES } from '../../schemas/tasks/task.ts'
-import type { CallPageQuery } from '../../src/clickhouse/pages/query.ts'
 import type { Tasks } from '../../src/postgres/tasks/repository.ts'
 import type { OpenJob } from '../../src/postgres/tasks/types.ts'
 

@@ -1,6 +1,7 @@
 /** Reads a request for the call log: its scope, its filters and its form. See docs/api-rules.md, "Call log list". */
 
 import type { Credential } from '../../schemas/accounts/key.ts'
+import type { CallFilter, CallPageQuery } from '../../schemas/call-log/page-query.ts'
 import { type LogFormat, type LogQuery, type LogScope, logQuery } from '../../schemas/call-log/query.ts'
 import {
   LOG_CSV_MAX_ROWS,
@@ -9,7 +10,6 @@ import {
   type LogPeriod,
 } from '../../schemas/call-log/row.ts'
 import { Failure } from '../../schemas/failure.ts'
-import type { CallFilter, CallPageQuery } from '../../src/clickhouse/pages/query.ts'
 import { prefersCsv } from '../../src/core/accepted-format.ts'
 import { type LogCursor, parseCursor } from '../../src/core/call-log/cursor.ts'
 import { type LogWindow, periodWindow } from '../../src/core/call-log/window.ts'

@@ -47,6 +47,24 @@ const counts = z.object({
 })
 export type StoredCounts = z.infer<typeof counts>
 
+/** What one of several models is charged for. */
+const modelCharge = z.object({
+  model: z.string(),
+  /** The model whose price holds, where the catalog has none of that name: the dearest of the channel. */
+  priced_as: z.string().optional(),
+  input_tokens: count,
+  cached_tokens: count,
+  cache_write_tokens: count,
+  output_tokens: count,
+  reasoning_tokens: count,
+  server_tool_calls: count,
+  counts: counts.optional(),
+  prices,
+  /** Units of 1e-8 credit. */
+  cost: z.string().regex(/^\d+$/),
+})
+export type StoredModelCharge = z.infer<typeof modelCharge>
+
 export const CALL_DETAIL_FIELDS = {
   // The client's request.
   /** The path, where the protocol does not imply it. */
@@ -114,6 +132,8 @@ export const CALL_DETAIL_FIELDS = {
   counts,
   /** The prices that held. */
   prices,
+  /** Counts and prices of each model, where several made the answer. */
+  models: z.array(modelCharge),
   /** The calculation of a cost that is not by tokens. */
   charge: z.string(),
   /** The ids of the refused calls that the row stands for, without what is the same of all; separated by spaces. */

@@ -104,6 +104,12 @@ const subjectTable = (results: Results, title: string, columns: Column[]): Table
   return rows.length === 0 ? null : { title, columns: ['', ...columns.map((each) => each.title)], rows }
 }
 
+const LOGGED: Column[] = [
+  column('p50 ms', measured('logged', 'p50Ms')),
+  column('p99', measured('logged', 'p99Ms')),
+  column('longest', measured('logged', 'maxMs')),
+]
+
 /** Tables of figures that depend on the placement of the cores. */
 const placedTables = (results: Results, title: string, columns: Column[]): (Table | null)[] =>
   inEachPlacement(results, (part, where) => subjectTable(part, `${title}${where}`, columns))
@@ -139,6 +145,7 @@ export const printTables = (results: Results): Table[] =>
     ...placedTables(results, 'Translated and native: µs of CPU of the gateway process', TRANSLATED),
     subjectTable(results, 'Open streams in one process', MEMORY),
     settledTable(results),
+    subjectTable(results, 'The row of a call in the call log, from the end of its answer', LOGGED),
     aimsTable('Aims: Tollgate with everything on', listAims(results)),
   ].filter((table) => table !== null)
 

@@ -8,6 +8,7 @@ import { t } from '../i18n.ts'
 import { CallsChart, CostChart } from '../ui/call-charts.tsx'
 import { PageHeader, Panel, QueryState, Stat } from '../ui/states.tsx'
 import { Money, TextLink } from '../ui/text.tsx'
+import { useCurrency } from './billing/currency.ts'
 import { NamedBudgets } from './budgets/named.tsx'
 import { Arrival, FirstCall } from './first-call/first-call.tsx'
 import { Requests } from './members/requests.tsx'
@@ -18,6 +19,8 @@ type HomeData = AnswerOf<'showHome'>
 const DAYS = 30
 const DAY_SECONDS = 86_400
 const CAP_PERCENT = 100
+/** Beyond this, the spend of a few days says nothing. */
+const LONGEST_RUNWAY_DAYS = 365
 
 /** Returns the last thirty days; a day without calls is null. */
 function listLastDays({ by_day }: HomeData) {
@@ -32,6 +35,7 @@ function listLastDays({ by_day }: HomeData) {
 function Runway({ runway_days }: HomeData) {
   if (runway_days === null) return t('Nothing spent')
   if (runway_days < 1) return t('Less than a day')
+  if (runway_days > LONGEST_RUNWAY_DAYS) return t('More than a year')
   return t('{days, plural, one {# day} other {# days}}', { days: Math.floor(runway_days) })
 }
 
@@ -133,12 +137,19 @@ function Figures({ accountId, data }: FiguresProps) {
   const times = days.map(({ at }) => at)
   const points = days.map(({ day }) => day)
   const notes = describeRates(data)
+  const inCurrency = useCurrency(accountId)
   const total = points.reduce((sum, day) => sum + (day?.requests ?? 0), 0)
   const { wallet } = data
   return (
     <div className="flex flex-col gap-4">
       <dl className="grid gap-4 sm:grid-cols-2 xl:grid-cols-4">
-        {wallet && <Stat name={t('Balance')} value={<Money amount={wallet.balance} />} note={t('credits')} />}
+        {wallet && (
+          <Stat
+            name={t('Balance')}
+            value={<Money amount={wallet.balance} />}
+            note={inCurrency(wallet.balance)}
+          />
+        )}
         {wallet && <Stat name={t('Lasts')} value={Runway(data)} note={notes.lasts} />}
         <Stat name={t('Spend per day')} value={<Money amount={data.spend_per_day} />} note={notes.spend} />
         {wallet ? (

@@ -16,13 +16,9 @@ import {
 import { printText } from '../../../src/core/call-log/detail-text.ts'
 import { mask, maskSecrets, redact } from '../../../src/core/call-log/redact.ts'
 import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
-import { chargeUnits } from '../../../src/core/media/pricing.ts'
-import { chargeTokens, type TokenCharge } from '../../../src/core/pricing/charge.ts'
 import { estimateUnreportedPrompt, laterBytesIn } from '../../../src/core/pricing/estimate.ts'
-import { tokenCharge } from '../../../src/core/pricing/pricing.ts'
 import { estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
-import { boundUsage } from '../../../src/core/pricing/usage-bounds.ts'
 import { isRequestedModel } from '../../../src/core/routing/answered-model.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { OutputRates } from '../../../src/core/routing/output-rates.ts'
@@ -32,19 +28,10 @@ import type { Metered } from '../../../src/protocols/dialect.ts'
 import type { AttemptFailure } from '../../calls/upstream-error.ts'
 import { type AdmittedCall, toAdmission } from '../precharge.ts'
 import { isTellingTimeout } from './attempt-request.ts'
+import { type CallCharge, chargeAnswer } from './charge.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 const ANY = Number.POSITIVE_INFINITY
-
-/** The charge of a call, by its tokens or by its units. */
-interface CallCharge extends TokenCharge {
-  /** Absent where tokens are charged, or nothing is. */
-  readonly units?: number
-  /** The same as the row has it. */
-  readonly unitCount?: string
-  /** The calculation, as the detail has it. */
-  readonly line?: string
-}
 
 /** Its facts are recorded as they arrive. */
 type OpenAttempt = { -readonly [Fact in keyof LastAttempt]: LastAttempt[Fact] }
@@ -229,20 +216,6 @@ export class CallRecord {
     return isRequestedModel(this.attempt.route.upstreamModel, model) ? '' : model
   }
 
-  /** Returns what the operator pays for the usage of the last attempt; null where its channel has no cost. */
-  #computeUpstreamCost(usage: TokenUsage, serviceTier: string, units = 0): Credits | null {
-    if (this.attempt === null) return null
-    const { request, model, call } = this.admitted
-    const { cost, channel } = this.attempt.route
-    if (model.price === null) {
-      const own = channel.cost?.[model.id]
-      return own === undefined ? null : chargeUnits(own, units, request.submittedAt).cost
-    }
-    if (cost === null) return null
-    const { usage: bounded } = boundUsage(usage, model.entry, call)
-    return tokenCharge(cost, bounded, request.submittedAt, serviceTier)
-  }
-
   /** Returns a text from an upstream as the call log may show it. */
   redact(text: string): string {
     const { names, secrets } = this.#listUpstreamTexts()
@@ -270,38 +243,9 @@ export class CallRecord {
     return listUpstreamTexts(this.#tried, this.admitted.model.id)
   }
 
-  /** Charges what the answer used. */
   #charge(metered: Metered, used: TokenUsage, source: Settlement['usage_source']): CallCharge {
-    const { request, model, call } = this.admitted
-    if (model.price === null) return this.#chargeUnits(metered, used, source)
-    return chargeTokens({
-      model: model.entry,
-      call,
-      price: model.price,
-      submittedAt: request.submittedAt,
-      used,
-      source,
-      reported: metered.usage,
-      contradictions: metered.suspect ?? '',
-      // Read no sooner than needed: some answers count their characters on demand.
-      characters: () => metered.characters,
-      serviceTier: metered.serviceTier ?? '',
-    })
-  }
-
-  /** Charges the units of the call: as reported, within what it can have, or by estimate. */
-  #chargeUnits(metered: Metered, usage: TokenUsage, source: Settlement['usage_source']): CallCharge {
-    const { request, model, call } = this.admitted
-    const { type, count, most } = call.units!
-    const reported = metered.units ?? count
-    const beyond = reported > most ? `${type} ${reported} > ${most}` : ''
-    const units = source === 'none' ? 0 : Math.min(reported, most)
-    const { cost, units: unitCount, line } = chargeUnits(model.entry.pricing!, units, request.submittedAt)
-    return {
-      ...{ cost, usage, source, serviceTier: '', terms: null },
-      suspect: [metered.suspect ?? '', beyond].filter((fault) => fault !== '').join(', '),
-      ...(source !== 'none' && { units, unitCount, line }),
-    }
+    const { admitted, attempt } = this
+    return chargeAnswer({ admitted, route: attempt?.route ?? null, metered, used, source })
   }
 
   /** Returns the charge for an answer that ends well here; null where its usage is not reported in full. */
@@ -319,14 +263,9 @@ export class CallRecord {
     const { metered } = this
     const { usage: used, source } = this.chooseUsage()
     const charge = this.#charge(metered, used, source)
-    const { usage, cost, suspect, serviceTier, terms } = charge
-    // What is not charged costs the operator what was reported of it.
-    const upstreamCost = this.#computeUpstreamCost(
-      source === 'none' ? (metered.usage ?? NO_USAGE) : usage,
-      serviceTier,
-      charge.units,
-    )
-    const oddities: Oddities = { suspect, reported: metered.reported, otherModel: this.#readOtherModel() }
+    const { usage, cost, suspect, terms, more, upstreamCost, unknownModel } = charge
+    const otherModel = more === '' ? this.#readOtherModel() : unknownModel
+    const oddities: Oddities = { suspect, reported: metered.reported, otherModel }
     const failure = this.ending.kind === 'aborted' || this.ending.kind === 'success' ? null : this.ending
     const settlement: Settlement = {
       ...emptySettlement(admission, now),
@@ -358,8 +297,7 @@ export class CallRecord {
         oddities,
         usage,
         terms,
-        more:
-          printText('charge', charge.line, ANY) + printText('failed_channels', this.faults.join(' '), ANY),
+        more: more + printText('failed_channels', this.faults.join(' '), ANY),
       }),
       upstream_cost: upstreamCost === null ? null : String(upstreamCost),
     }

@@ -1,5 +1,6 @@
 /** Operations of the call log. */
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
+import type { InstallationFilter } from '../../../schemas/call-log/page-query.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import {
   listAllCalls,
@@ -11,7 +12,6 @@ import {
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
 import { INSTALLATION } from '../../../schemas/notifications/event.ts'
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
-import type { InstallationFilter } from '../../../src/clickhouse/pages/query.ts'
 import { printDetail } from '../../../src/core/call-log/detail.ts'
 import { readDetail } from '../../../src/core/call-log/detail-text.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'

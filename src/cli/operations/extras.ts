@@ -6,6 +6,7 @@ import { type AgentFile, agentFile } from '../../../schemas/accounts/agent.ts'
 import type { showAgent } from '../../../schemas/management/accounts/agents.ts'
 import { importLog } from '../../../schemas/management/call-log.ts'
 import { USAGE_MAX_ROWS } from '../../../schemas/management/calls/usage.ts'
+import { showChannelImpact } from '../../../schemas/management/health.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { TASK_STATES } from '../../../schemas/tasks/task.ts'
@@ -121,6 +122,16 @@ function readStates(text: string): string {
   )
 }
 
+/** Asks before models lose their last channel. */
+const confirmHold = (word: string): Extra =>
+  confirmLoss(async ({ id }, context) => {
+    const impact = await runOperation(showChannelImpact, { id }, context)
+    const orphans = impact.orphaned_models as string[]
+    if (orphans.length === 0) return null
+    const calls = impact.calls_last_hour === null ? 'an unknown number of' : String(impact.calls_last_hour)
+    return `To ${word} ${id} would leave ${orphans.join(', ')} without a channel; it had ${calls} calls in the last hour`
+  })
+
 /** By the words of the command. */
 export const EXTRAS: Readonly<Record<string, Extra>> = {
   'account create': confirmChange(({ name, credit }) => `give ${name} a credit of ${credit}`),
@@ -182,6 +193,8 @@ until then the log has the booked calls twice.`,
     }),
   },
   'payments reconcile': failIf(({ refused, failed }) => refused + failed > 0),
+  'channels pause': confirmHold('pause'),
+  'channels drain': confirmHold('drain'),
   'channels test': failIf(({ ok }) => !ok),
   'journal import': { prepare: ({ directory }) => ({ directory: resolve(directory) }) },
   'journal abandon': confirmLoss(

@@ -1,16 +1,9 @@
 /** A page of the calls of all accounts, for operators. */
 import type { ClickHouseClient } from '@clickhouse/client'
-import type { LogRow } from '../../../schemas/call-log/columns.ts'
+import type { InstallationCall, InstallationPageQuery } from '../../../schemas/call-log/page-query.ts'
 import { readRows } from '../connection.ts'
 import { PAGE_COLUMNS, type PageRow, toLogRow } from './call-row.ts'
-import type { InstallationPageQuery } from './query.ts'
 import { readSteps } from './steps.ts'
-
-export interface InstallationCall extends LogRow {
-  readonly account_id: string
-  /** Null: no channel was called. */
-  readonly channel_id: string | null
-}
 
 export interface InstallationCallPage {
   readonly rows: InstallationCall[]

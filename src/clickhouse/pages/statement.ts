@@ -1,9 +1,14 @@
 /** The statement behind a page of the call log. */
+
+import type {
+  CallPosition,
+  InstallationFilter,
+  InstallationPageQuery,
+} from '../../../schemas/call-log/page-query.ts'
 import type { UnitType } from '../../../schemas/call-log/row.ts'
 import { findSharedId } from '../../core/call-log/shared-ids.ts'
 import { toClickHouseInstant } from '../instant.ts'
 import { LIVE_NAMES } from '../tables/names.ts'
-import type { CallPosition, InstallationFilter, InstallationPageQuery } from './query.ts'
 
 export interface Statement {
   readonly query: string

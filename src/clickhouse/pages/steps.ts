@@ -4,9 +4,10 @@
  * those that a month does not fill cost one query more. A filter makes the latter likely: then all of the window is
  * read at once, which costs less than a second query.
  */
+
+import type { InstallationPageQuery } from '../../../schemas/call-log/page-query.ts'
 import { findSharedId } from '../../core/call-log/shared-ids.ts'
 import { DAY_MS, type LogWindow } from '../../core/call-log/window.ts'
-import type { InstallationPageQuery } from './query.ts'
 import { makePageStatement, type Statement } from './statement.ts'
 
 /** The longest usual period, 30 days or a month, and its last day: read as a whole. */

@@ -1,12 +1,12 @@
 /** The call log in ClickHouse: its tables, pages, sums by day, and statements for a cluster. */
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import t, { type Test } from 'tap'
+import type { CallPageQuery, CallPosition } from '../../../schemas/call-log/page-query.ts'
 import { type CallLog, openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { checkTables, commandOnCluster, onCluster } from '../../../src/clickhouse/cluster.ts'
 import { connect } from '../../../src/clickhouse/connection.ts'
 import { migrate, readMigrations } from '../../../src/clickhouse/migrate.ts'
 import { PAGE_COLUMNS, type PageRow, parsePageRow, toLogRow } from '../../../src/clickhouse/pages/call-row.ts'
-import type { CallPageQuery, CallPosition } from '../../../src/clickhouse/pages/query.ts'
 import { listSteps } from '../../../src/clickhouse/pages/steps.ts'
 import { insertCalls } from '../../../src/clickhouse/tables/insert-calls.ts'
 import { MARKS_TABLE } from '../../../src/clickhouse/tables/marks.ts'

@@ -1,5 +1,5 @@
 /** Calls for the tests of the log: complete, and different only where a test says so. */
-import type { CallPageQuery } from '../../../src/clickhouse/pages/query.ts'
+import type { CallPageQuery } from '../../../schemas/call-log/page-query.ts'
 import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
 import type { BookedCall } from '../../support/usage-text.ts'
 

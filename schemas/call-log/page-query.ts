@@ -1,5 +1,6 @@
 /** Queries of the call log: which calls of an account, and which page of them. */
-import type { CallStatus, UnitType } from '../../../schemas/call-log/row.ts'
+import type { LogRow } from './columns.ts'
+import type { CallStatus, UnitType } from './row.ts'
 
 /** Position at which a page ended. */
 export interface CallPosition {
@@ -44,3 +45,10 @@ interface Page {
 
 export interface CallPageQuery extends CallFilter, Page {}
 export interface InstallationPageQuery extends InstallationFilter, Page {}
+
+/** A call as operators list it. */
+export interface InstallationCall extends LogRow {
+  readonly account_id: string
+  /** Null: no channel was called. */
+  readonly channel_id: string | null
+}
