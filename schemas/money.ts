@@ -67,20 +67,29 @@ export function divideHalfUp(numerator: bigint, denominator: bigint): bigint {
   return doubled % divisor < 0n ? quotient - 1n : quotient
 }
 
-const decimalText = (parse: (text: string) => bigint) =>
-  z.union([z.string(), z.number().transform(String)]).transform((text, context) => {
-    try {
-      return parse(text)
-    } catch (error) {
-      context.addIssue({ code: 'custom', message: (error as Error).message })
-      return z.NEVER
-    }
-  })
+const decimalText = (parse: (text: string) => bigint, decimals: number) =>
+  z
+    .union([z.string(), z.number().transform(String)])
+    .transform((text, context) => {
+      try {
+        return parse(text)
+      } catch (error) {
+        context.addIssue({ code: 'custom', message: (error as Error).message })
+        return z.NEVER
+      }
+    })
+    // A number may lose digits on its way: the reference names only the text.
+    .meta({
+      anyOf: undefined,
+      type: 'string',
+      pattern: `^-?\\d{1,${MAX_WHOLE_DIGITS}}(\\.\\d{1,${decimals}})?$`,
+    })
 
 // The console calculates with amounts and needs no zod: marked as pure, the schemas stay out of its files.
 /** A decimal string (or a YAML number) read as credits. */
-export const creditsText = /* @__PURE__ */ decimalText(parseCredits)
+export const creditsText = /* @__PURE__ */ decimalText(parseCredits, CREDIT_DECIMALS)
 
-const notNegative = () => decimalText(parseRate).refine((rate) => rate >= 0n, 'A price is never negative')
+const notNegative = () =>
+  decimalText(parseRate, RATE_DECIMALS).refine((rate) => rate >= 0n, 'A price is never negative')
 /** A decimal string (or a YAML number) read as a price or factor; never negative. */
 export const rateText = /* @__PURE__ */ notNegative()

@@ -7,6 +7,7 @@ import { keyBalance } from './models.ts'
 export const usageQuery = z.object({
   period: z
     .string()
+    .meta({ enum: LOG_PERIODS })
     .optional()
     .describe(`${LOG_PERIODS.join(', ')}; default 30d; ignored where from and to are given.`),
   from: windowEnd.optional().describe('YYYY-MM-DD or RFC 3339; together with to.'),

@@ -1,7 +1,7 @@
 /** The parameters of `GET /v1/logs`. See docs/api-rules.md, "Call log list". */
 
 import { z } from 'zod'
-import { queryNumber } from '../query-number.ts'
+import { queryNumber } from '../query.ts'
 import { logRow } from './columns.ts'
 import {
   CALL_STATUSES,
@@ -62,8 +62,7 @@ const SUB_MILLISECOND = /\.\d{3}\d*[1-9]/
 /** Restores a plus sign: an unescaped one arrives as a space. */
 const restorePlus = (value: string): string => value.replace(/ (\d\d:\d\d)$/, '+$1')
 
-/** One end of a window of time, as a parameter. */
-export const windowEnd = z.string().transform((value, context): WindowEnd => {
+const readWindowEnd = z.string().transform((value, context): WindowEnd => {
   if (isoDay.safeParse(value).success) return { kind: 'day', at: Date.parse(value) }
   const instant = isoInstant.safeParse(restorePlus(value.toUpperCase()))
   if (instant.success) {
@@ -79,6 +78,8 @@ export const windowEnd = z.string().transform((value, context): WindowEnd => {
   })
   return z.NEVER
 })
+/** One end of a window of time, as a parameter. */
+export const windowEnd = readWindowEnd.meta({ anyOf: [{ format: 'date' }, { format: 'date-time' }] })
 
 /** As the call log has it. */
 export const sessionId = text
@@ -91,6 +92,7 @@ export const logQuery = z.object({
   key_id: text.optional().describe('Only calls of this key; with scope=account.'),
   period: z
     .string()
+    .meta({ enum: LOG_PERIODS })
     .optional()
     .describe(`${LOG_PERIODS.join(', ')}; ignored if from and to are given.`),
   from: windowEnd.optional().describe('YYYY-MM-DD or RFC 3339; together with to.'),

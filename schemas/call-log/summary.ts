@@ -12,6 +12,7 @@ export const LOG_SUMMARY_CACHE_SECONDS = 60
 export const logSummaryQuery = logQuery.pick({ scope: true, key_id: true, from: true, to: true }).extend({
   period: z
     .string()
+    .meta({ enum: LOG_PERIODS })
     .optional()
     .describe(`${LOG_SUMMARY_PERIODS.join(', ')}; default 30d; ignored where from and to are given.`),
 })

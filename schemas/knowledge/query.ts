@@ -1,6 +1,6 @@
 /** Requests and answers of the knowledge endpoints. See docs/api-rules.md, "Knowledge search". */
 import { z } from 'zod'
-import { queryNumber } from '../query-number.ts'
+import { queryNumber } from '../query.ts'
 import {
   BATCH_MAX_PAGES,
   DEFAULT_KB_ID,

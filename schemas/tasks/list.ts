@@ -1,7 +1,7 @@
 /** Query parameters of lists of tasks. */
 import { z } from 'zod'
 import { commaList, makeWordSchema } from '../call-log/query.ts'
-import { queryNumber } from '../query-number.ts'
+import { queryNumber } from '../query.ts'
 import { TASK_RULES, type TaskKind } from './task.ts'
 
 export const TASK_LIST_DEFAULT = 30

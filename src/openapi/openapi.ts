@@ -155,8 +155,11 @@ export async function openApiDocument(
     await pause()
   }
   const schemas: Record<string, JsonSchema> = { ...ERROR_SCHEMAS }
+  const named = new Map<string, z.ZodType>()
   for (const { name, schema } of listNamedSchemas(endpoints)) {
-    if (name in schemas) continue
+    if (named.get(name) === schema) continue
+    if (named.has(name)) throw new Error(`Two schemas have the name ${name}.`)
+    named.set(name, schema)
     schemas[name] = toJsonSchema(schema)
     await pause()
   }

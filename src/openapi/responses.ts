@@ -104,11 +104,10 @@ function listAnswers({ answers, status: usual = HTTP_OK }: Endpoint): Part[] {
   })
 }
 
-/** An event of a stream has a name, where its protocol names it, and its data. */
+/** An event of a stream has a name, where its protocol names it, and its data. Some only say when to reconnect. */
 const describeEvent = (data: JsonSchema, description?: string): JsonSchema => ({
   type: 'object',
   properties: { event: text, data },
-  required: ['data'],
   ...(description !== undefined && { description }),
 })
 

@@ -10,12 +10,27 @@ const STORED = 'what the service has'
 const REACHED = 'what it reaches'
 const OTHER_FIELD = 'it depends on another field'
 const UPSTREAM = 'a rule of the upstream'
+const SIZE = 'the size of a decimal text'
 
 export const RULES: readonly Rule[] = [
   { status: 400, message: /^The model '.*' does not exist\.$/s, why: STORED },
   { status: 400, message: /^No channel that this key may use keeps conversations/, why: STORED },
   { status: 400, message: /no channel of the model '.*' keeps (responses|conversations)/s, why: STORED },
   { status: 400, message: /^Parameter cursor: is not a cursor of this log/, why: STORED },
+  { status: 400, message: /^cursor: is not the next_cursor of a page/, why: STORED },
+  { status: 400, message: /^allowed_models: The configuration has no model /, why: STORED },
+  { status: 400, message: /^The (link|invitation) was used/, why: STORED },
+  { status: 400, message: /is a personal one(, not an organization|: agents belong to)/, why: STORED },
+  { status: 400, message: /^Key .* has no spend cap: only keys of kind/s, why: STORED },
+  { status: 400, message: /has no journal that may be imported/, why: STORED },
+  { status: 400, message: /^Passkeys need a browser/, why: REACHED },
+  { status: 400, message: /^expires_at: is past/, why: 'what time it is' },
+  { status: 400, message: /is neither an address nor a network/, why: 'addresses have many forms' },
+  { status: 400, message: /^email: is not an email address/, why: 'addresses have many forms' },
+  { status: 400, message: /(is above 0|must be more than 0)\.$/, why: SIZE },
+  { status: 400, message: /top-up is at least [\d.]+ credits/, why: SIZE },
+  { status: 400, message: /^An adjustment of 0 credits changes nothing/, why: SIZE },
+  { status: 400, message: /^amount: is more than 0/, why: SIZE },
   { status: 400, message: /^The tool type '.*' is not known/s, why: STORED },
   { status: 400, message: /^The file at .* cannot be fetched/s, why: REACHED },
   { status: 400, message: /^Parameter limit: must be 1 to 200\.$/, why: OTHER_FIELD },

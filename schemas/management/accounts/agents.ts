@@ -1,6 +1,7 @@
 /** Operations of agents. */
 import { z } from 'zod'
 import { AGENT_STATES, agentFile } from '../../accounts/agent.ts'
+import { queryFlag } from '../../query.ts'
 import { instantText, operation, toListSchema } from '../operation.ts'
 
 const id = z.string()
@@ -24,7 +25,7 @@ export const listAgents = operation('listAgents', {
   summary: 'List the agents of an organization.',
   input: z.object({
     account_id: z.string(),
-    deleted: z.stringbool().default(false).describe('Include deleted ones.'),
+    deleted: queryFlag().default(false).describe('Include deleted ones.'),
   }),
   answer: { name: 'AgentList', schema: toListSchema(agentSchema) },
   scope: 'read',

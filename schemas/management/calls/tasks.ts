@@ -4,6 +4,7 @@ import { shownRefund } from '../../call-log/detail.ts'
 import { commaList } from '../../call-log/query.ts'
 import { attemptRow } from '../../call-log/row.ts'
 import { resultFile } from '../../media/job.ts'
+import { queryFlag } from '../../query.ts'
 import { taskKind, taskState } from '../../tasks/task.ts'
 import { amountText, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
 
@@ -56,7 +57,7 @@ const ended = { options: 'reason' }
 const filters = {
   kind: taskKind.optional().describe('Only tasks of this kind.'),
   state: commaList(taskState).optional().describe('One state or several, separated by commas.'),
-  open: z.stringbool().default(false).describe('true: only tasks that have not ended.'),
+  open: queryFlag().default(false).describe('true: only tasks that have not ended.'),
   ...pageInput,
 }
 const id = z.string()

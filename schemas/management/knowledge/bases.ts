@@ -24,7 +24,7 @@ export const listBases = operation('listBases', {
   summary: 'List the knowledge bases of an account, and those of others that it may read.',
   input: z.object({ account_id: z.string() }),
   answer: {
-    name: 'KnowledgeBaseList',
+    name: 'AccountKnowledgeBaseList',
     schema: toListSchema(base).extend({ granted: z.array(granted) }),
   },
   scope: 'read',

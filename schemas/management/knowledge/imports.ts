@@ -1,5 +1,6 @@
 /** Operations of imports into a knowledge base. */
 import { z } from 'zod'
+import { queryFlag } from '../../query.ts'
 import { jobProgress, lastJobs } from '../jobs.ts'
 import { operation, toPageSchema } from '../operation.ts'
 
@@ -59,7 +60,7 @@ export const startImport = operation('startImport', {
   input: z.object({
     id: z.string().describe('The knowledge base; `default` with `account_id` for the own one of an account.'),
     account_id: z.string().optional(),
-    prune: z.stringbool().default(false).describe('Remove pages whose files are gone.'),
+    prune: queryFlag().default(false).describe('Remove pages whose files are gone.'),
   }),
   answer: { name: 'KnowledgeImport', schema: job },
   scope: 'knowledge',

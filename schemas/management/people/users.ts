@@ -107,6 +107,7 @@ const invitationSchema = z.object({
   used_at: instantText.nullable(),
   revoked_at: instantText.nullable(),
 })
+const invitationList = { name: 'InvitationList', schema: toPageSchema(invitationSchema) }
 
 const withUrl = invitationSchema.extend({
   url: z
@@ -133,7 +134,7 @@ export const listInvitations = operation('listInvitations', {
   ...ofOperators,
   summary: 'List the invitations to the installation.',
   input: z.object(pageInput),
-  answer: { name: 'InvitationList', schema: toPageSchema(invitationSchema) },
+  answer: invitationList,
   commands: [{ words: 'user invitations', columns: INVITATION_COLUMNS }],
 })
 
@@ -164,7 +165,7 @@ export const inviteMember = operation('inviteMember', {
 export const listMemberInvitations = operation('listMemberInvitations', {
   summary: 'List the invitations to an organization.',
   input: z.object({ account_id: z.string().describe('The organization.'), ...pageInput }),
-  answer: { name: 'InvitationList', schema: toPageSchema(invitationSchema) },
+  answer: invitationList,
   scope: 'read',
   allows: ['owner', 'admin'],
   commands: [

@@ -1,4 +1,4 @@
-/** Whole numbers in a query string. */
+/** Values in a query string, whose types the reference states. */
 import { z } from 'zod'
 
 /** Reads a whole number from `min` to `max`. In the reference it is an integer. */
@@ -11,3 +11,6 @@ export const queryNumber = (min: number, max: number) => {
     .refine((value) => value >= min && value <= max, message)
     .meta({ type: 'integer', minimum: min, maximum: max })
 }
+
+/** Reads true or false, in the usual words. */
+export const queryFlag = () => z.stringbool().meta({ type: 'boolean' })
