@@ -3,10 +3,11 @@ import { useMutation } from '@tanstack/react-query'
 import type { AgentFile } from '../../../../schemas/accounts/agent.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
-import { Action } from '../../ui/dialog.tsx'
+import { Action, DialogButton } from '../../ui/dialog.tsx'
 import { Badge, Panel } from '../../ui/states.tsx'
 import { Id } from '../../ui/text.tsx'
 import { AgentForm } from './form.tsx'
+import { PublishDialog } from './publish.tsx'
 import { TryAgent } from './try.tsx'
 
 export type Agent = AnswerOf<'listAgents'>['data'][number]
@@ -44,17 +45,12 @@ function Difference({ before, after }: { readonly before: AgentFile; readonly af
   )
 }
 
-const AgentActions = ({ agent: { id, state, file, draft } }: { readonly agent: Agent }) => (
+const AgentActions = ({ agent, agent: { id, state, file, draft } }: { readonly agent: Agent }) => (
   <div className="flex flex-wrap gap-2">
     {(state !== 'published' || draft !== null) && (
-      <Action
-        kind="primary"
-        done={t('Agent published')}
-        changes={CHANGED}
-        run={() => request('publishAgent', { id })}
-      >
+      <DialogButton kind="primary" dialog={(onClose) => <PublishDialog agent={agent} onClose={onClose} />}>
         {t('Publish')}
-      </Action>
+      </DialogButton>
     )}
     {draft !== null && (
       <Action done={t('Draft discarded')} changes={CHANGED} run={() => request('discardDraft', { id })}>
