@@ -13,7 +13,8 @@ import { CodeBlock } from '../../ui/text.tsx'
 import { Arrival, SnippetTabs } from '../first-call/first-call.tsx'
 import { makeSnippets } from '../first-call/snippets.ts'
 import { ProgramNameField } from '../token-fields.tsx'
-import type { Agent } from './detail.tsx'
+
+type Agent = AnswerOf<'listAgents'>['data'][number]
 
 /** An agent answers chat-completions only. */
 const LANGUAGES: ReadonlySet<string> = new Set(['curl', 'openai-py', 'openai-js'])

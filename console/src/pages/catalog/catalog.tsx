@@ -94,14 +94,15 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
   const { data: checked } = check
   return (
     <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-4">
-      <Entries
-        text={text}
-        isReadOnly={isReadOnly}
-        onEdited={(edited) => {
-          setText(edited)
-          check.mutate(edited)
-        }}
-      />
+      {!isReadOnly && (
+        <Entries
+          text={text}
+          onEdited={(edited) => {
+            setText(edited)
+            check.mutate(edited)
+          }}
+        />
+      )}
       <div>
         <label htmlFor={id} className="mb-1 block break-all font-medium text-sm">
           {configuration.path}

@@ -10,11 +10,10 @@ import { type Entry, EntryForm, type EntryList } from './entry-form.tsx'
 
 interface EntriesProps {
   readonly text: string
-  readonly isReadOnly: boolean
   onEdited(text: string): void
 }
 
-export function Entries({ text, isReadOnly, onEdited }: EntriesProps) {
+export function Entries({ text, onEdited }: EntriesProps) {
   const [open, setOpen] = useState<{ readonly list: EntryList; readonly entry: Entry | null } | null>(null)
   const read = useQuery({
     queryKey: ['configuration entries', text],
@@ -45,29 +44,26 @@ export function Entries({ text, isReadOnly, onEdited }: EntriesProps) {
                 { name: t('Id'), cell: ({ id }) => <span className="font-medium">{String(id)}</span> },
                 {
                   name: t('Actions'),
-                  cell: (entry) =>
-                    !isReadOnly && (
-                      <span className="flex gap-1">
-                        <Button kind="quiet" onClick={() => setOpen({ list, entry })}>
-                          {t('Edit')}
-                        </Button>
-                        <Button
-                          kind="quiet"
-                          isBusy={remove.isPending}
-                          onClick={() => remove.mutate({ list, id: String(entry.id) })}
-                        >
-                          {t('Remove')}
-                        </Button>
-                      </span>
-                    ),
+                  cell: (entry) => (
+                    <span className="flex gap-1">
+                      <Button kind="quiet" onClick={() => setOpen({ list, entry })}>
+                        {t('Edit')}
+                      </Button>
+                      <Button
+                        kind="quiet"
+                        isBusy={remove.isPending}
+                        onClick={() => remove.mutate({ list, id: String(entry.id) })}
+                      >
+                        {t('Remove')}
+                      </Button>
+                    </span>
+                  ),
                 },
               ]}
             />
-            {!isReadOnly && (
-              <div className="border-line border-t p-3">
-                <Button onClick={() => setOpen({ list, entry: null })}>{add}</Button>
-              </div>
-            )}
+            <div className="border-line border-t p-3">
+              <Button onClick={() => setOpen({ list, entry: null })}>{add}</Button>
+            </div>
           </Panel>
         ))}
       </div>
