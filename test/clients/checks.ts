@@ -7,7 +7,7 @@ import type { LogJson } from '../support/service.ts'
 import type { Client } from './clients.ts'
 import type { Outcome, Passage, Seen } from './matrix.ts'
 import type { Exchange } from './recorder.ts'
-import type { Scenario } from './scenarios.ts'
+import { FIRST_ANSWER, type Scenario } from './scenarios.ts'
 
 /** What the gateway adds to a chat-completions stream whose client does not ask for usage. */
 const USAGE_OPTION = '"stream_options":{"include_usage":true},'
@@ -31,13 +31,12 @@ export function checkOutcome(outcome: Outcome, upstream: readonly Exchange[]): s
   const { client, direct, through, scenario } = outcome
   const wrong = [...checkSeen(outcome)]
   const { exchanges } = through.recorder
-  if (client.isAgent && scenario.tools !== undefined && listBilled([outcome], upstream).length < 2)
-    wrong.push('no second turn after the call of a tool')
-  if (!client.isAgent && exchanges.length !== direct.recorder.exchanges.length)
+  if (client.agent !== undefined) wrong.push(...checkAgent(outcome, upstream))
+  else if (exchanges.length !== direct.recorder.exchanges.length)
     wrong.push(`${exchanges.length} requests, directly ${direct.recorder.exchanges.length}`)
   for (const call of exchanges) {
     const attempts = findAttempts(call, upstream)
-    if (attempts.length === 1 && scenario.isTranslated !== true)
+    if (attempts.length === 1 && scenario.foreign === undefined)
       wrong.push(...checkBytes(outcome, call, attempts[0]!))
     // The service itself answers some requests.
     if (attempts.length > 1 || (attempts.length === 0 && call.status >= 400))
@@ -50,6 +49,23 @@ export function checkOutcome(outcome: Outcome, upstream: readonly Exchange[]): s
   return wrong
 }
 
+/** What a request of an agent must have in a scenario that is about it. */
+const TRACES: readonly { readonly isMeant: (scenario: Scenario) => boolean; readonly trace: RegExp }[] = [
+  { isMeant: ({ tools = 0 }) => tools > 100, trace: /tool_200/ },
+  { isMeant: ({ image }) => image !== undefined, trace: /image\/(png|jpeg|webp)/ },
+  { isMeant: ({ followUp }) => followUp !== undefined, trace: new RegExp(FIRST_ANSWER) },
+]
+
+/** Checks that an agent did what its scenario is about. */
+function* checkAgent(outcome: Outcome, upstream: readonly Exchange[]): Generator<string> {
+  const { scenario, through } = outcome
+  const turns = listBilled([outcome], upstream).length
+  if (turns < scenario.expect.turns) yield `${turns} turns of the model instead of ${scenario.expect.turns}`
+  const bodies = through.recorder.exchanges.map(({ requestBody }) => requestBody.toString())
+  for (const { isMeant, trace } of TRACES)
+    if (isMeant(scenario) && !bodies.some((body) => trace.test(body))) yield `no request has ${trace}`
+}
+
 /** Whether the silence of a call was filled. */
 export const isFilled = (call: Exchange): boolean => {
   const answer = readAnswer(call)
@@ -57,8 +73,9 @@ export const isFilled = (call: Exchange): boolean => {
 }
 
 /** Returns how a client failed in a scenario; null if it did not. */
-function findFailure({ isAgent }: Client, { expect }: Scenario, seen: Seen): string | null {
-  if (isAgent) return seen.error === null && seen.turns[0]!.text !== '' ? null : describe(seen)
+function findFailure({ agent }: Client, { expect }: Scenario, seen: Seen): string | null {
+  if (agent !== undefined)
+    return seen.error === null && seen.turns.every(({ text }) => text !== '') ? null : describe(seen)
   const calls = seen.turns[0]?.calls.length ?? 0
   const isExpected = seen.error === null ? calls === (expect.calls ?? 0) : seen.error.status === expect.status
   return seen.turns.length === expect.turns && isExpected ? null : describe(seen)
@@ -71,15 +88,15 @@ export const findDirectFailure = ({ client, scenario, direct }: Outcome): string
 function* checkSeen(outcome: Outcome): Generator<string> {
   const { client, scenario, direct, through } = outcome
   // What the upstream's own protocol refuses may work in another.
-  if (scenario.isTranslated === true && findDirectFailure(outcome) !== null) {
+  if (scenario.foreign !== undefined && findDirectFailure(outcome) !== null) {
     const failure = findFailure(client, scenario, through.seen)
     if (failure !== null) yield failure
     return
   }
   // The upstream draws other words in another protocol, and for a client that makes up ids.
   const areSame =
-    scenario.isTranslated !== true && isDeepStrictEqual(listRequests(direct), listRequests(through))
-  const isFirstSame = scenario.isTranslated === true && client.isAgent !== true
+    scenario.foreign === undefined && isDeepStrictEqual(listRequests(direct), listRequests(through))
+  const isFirstSame = scenario.foreign !== undefined && client.agent === undefined
   const read = ({ seen }: Passage): unknown => (areSame ? seen : withoutWords(seen, isFirstSame))
   if (!isDeepStrictEqual(read(direct), read(through)))
     yield `${describe(through.seen)}; directly: ${describe(direct.seen)}`
@@ -164,8 +181,8 @@ export function checkRows(
 /** Returns what the row of a call may say. A client may close the connection once it has the last event. */
 function listStatuses({ status, isComplete }: Exchange, hasLeft: boolean): readonly string[] {
   if (status !== 200) return ['error', 'rejected']
-  if (hasLeft) return ['interrupted']
-  return isComplete ? ['success'] : ['success', 'interrupted']
+  if (isComplete) return ['success']
+  return hasLeft ? ['interrupted'] : ['success', 'interrupted']
 }
 
 interface Usage {

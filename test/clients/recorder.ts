@@ -20,6 +20,9 @@ export interface Exchange {
   isComplete: boolean
 }
 
+/** Answers with the number of bytes of events so far; no client asks for it. */
+const PASSED_PATH = '/-/passed'
+
 export interface Recorder {
   readonly url: string
   /** In the order of their requests. */
@@ -38,6 +41,13 @@ export async function startRecorder(t: Teardown, target: string): Promise<Record
   const to = new URL(target)
   const pass = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { method = '', url: path = '', headers } = incoming
+    if (path === PASSED_PATH) {
+      const streams = exchanges.filter(({ responseHeaders }) =>
+        /event-stream/.test(responseHeaders['content-type'] ?? ''),
+      )
+      outgoing.end(String(Buffer.concat(streams.flatMap(({ response }) => response)).length))
+      return
+    }
     const requestBody = await readAll(incoming)
     const exchange: Exchange = {
       ...{ method, path, requestHeaders: headers, requestBody },

@@ -55,7 +55,7 @@ export function readChatRequest(bytes: Buffer): ChatRequest {
     stop: [body.stop].flat().filter((sequence) => typeof sequence === 'string'),
     logprobs: readLogprobs(body),
     builtIns: readBuiltIns(body),
-    messageDirectives: findDirectives(readContent(body.messages.at(-1))),
+    messageDirectives: findDirectives(body.messages, (turn) => isObject(turn) && turn.role === 'assistant'),
     bodyDirectives: body.simulate,
   }
 }
@@ -95,10 +95,6 @@ function readBuiltIns(body: Record<string, unknown>): BuiltInTool[] {
     ...(searches ? (['web_search'] as const) : []),
     ...(types.includes('image_generation') ? (['image_generation'] as const) : []),
   ]
-}
-
-function readContent(message: unknown): unknown {
-  return isObject(message) ? message.content : null
 }
 
 function readToolChoice(choice: unknown): Prompt['toolChoice'] {

@@ -55,7 +55,6 @@ function readFields(body: Record<string, unknown>, model: string): GenerateConte
   const { toolChoice, callable } = readToolConfig(body.toolConfig, tools)
   const config = knownFields(body.generationConfig ?? {}, 'generation_config', CONFIG_FIELDS)
   const draws = readList(config.responseModalities, 'generation_config.response_modalities').includes('IMAGE')
-  const last = (body.contents as unknown[]).at(-1)
   checkSampling(config)
   return {
     prompt: {
@@ -74,7 +73,10 @@ function readFields(body: Record<string, unknown>, model: string): GenerateConte
       ],
       thinking: readThinking(config.thinkingConfig),
     },
-    messageDirectives: findDirectives(isObject(last) ? last.parts : null),
+    messageDirectives: findDirectives(
+      body.contents as unknown[],
+      (turn) => isObject(turn) && turn.role === 'model',
+    ),
     bodyDirectives: body.simulate,
   }
 }

@@ -51,7 +51,6 @@ export function readMessagesRequest(bytes: Buffer, { counting }: { counting: boo
   const thinksAlways = isObject(body.thinking) && body.thinking.type === 'enabled'
   checkConversation(body.messages, { thinks: thinksAlways, hasTools })
   checkCacheBreakpoints(body)
-  const last = (body.messages as Record<string, unknown>[]).findLast(({ role }) => role !== 'system')
   const builtIns = tools.searches ? (['web_search'] as const) : []
   return {
     model: body.model,
@@ -64,7 +63,10 @@ export function readMessagesRequest(bytes: Buffer, { counting }: { counting: boo
       stop: readStopSequences(body.stop_sequences),
       logprobs: null,
     },
-    messageDirectives: findDirectives(last?.content),
+    messageDirectives: findDirectives(
+      body.messages as unknown[],
+      (turn) => isObject(turn) && turn.role === 'assistant',
+    ),
     bodyDirectives: body.simulate,
   }
 }
