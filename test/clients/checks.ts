@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type LooseObject, toFields } from '../../src/protocols/loose.ts'
 import { COMMENT } from '../../src/protocols/sse/comment.ts'
-import type { ChatProtocol } from '../end-to-end/protocols/support.ts'
+import { CHAT_PROTOCOLS, type ChatProtocol } from '../end-to-end/protocols/support.ts'
 import type { LogJson } from '../support/service.ts'
 import type { Client } from './clients.ts'
 import type { Outcome, Passage, Seen } from './matrix.ts'
@@ -26,6 +26,9 @@ const findAttempts = (call: Exchange, upstream: readonly Exchange[]): readonly E
     ({ requestHeaders }) => requestHeaders['x-request-id'] === call.responseHeaders['x-gateway-trace'],
   )
 
+/** Requests on a WebSocket name no row. */
+const isMessage = ({ isFree }: Exchange): boolean => isFree !== undefined
+
 /** Returns what is wrong with a scenario; nothing if all is as it must be. */
 export function checkOutcome(outcome: Outcome, upstream: readonly Exchange[]): string[] {
   const { client, direct, through, scenario } = outcome
@@ -35,6 +38,7 @@ export function checkOutcome(outcome: Outcome, upstream: readonly Exchange[]): s
   else if (exchanges.length !== direct.recorder.exchanges.length)
     wrong.push(`${exchanges.length} requests, directly ${direct.recorder.exchanges.length}`)
   for (const call of exchanges) {
+    if (isMessage(call)) continue
     const attempts = findAttempts(call, upstream)
     if (attempts.length === 1 && scenario.foreign === undefined)
       wrong.push(...checkBytes(outcome, call, attempts[0]!))
@@ -58,7 +62,9 @@ const TRACES: readonly { readonly isMeant: (scenario: Scenario) => boolean; read
 
 /** Checks that an agent did what its scenario is about. */
 function* checkAgent(outcome: Outcome, upstream: readonly Exchange[]): Generator<string> {
-  const { scenario, through } = outcome
+  const { client, scenario, through } = outcome
+  if (client.usesSocket && !through.recorder.exchanges.some(isMessage))
+    yield 'no request came over a WebSocket'
   const turns = listBilled([outcome], upstream).length
   if (turns < scenario.expect.turns) yield `${turns} turns of the model instead of ${scenario.expect.turns}`
   const bodies = through.recorder.exchanges.map(({ requestBody }) => requestBody.toString())
@@ -144,9 +150,17 @@ function* checkBytes({ upstream }: Outcome, call: Exchange, attempt: Exchange): 
 export const listBilled = (outcomes: readonly Outcome[], upstream: readonly Exchange[]) =>
   outcomes.flatMap((outcome) =>
     outcome.through.recorder.exchanges
-      .filter((call) => !FREE.test(call.path) && findAttempts(call, upstream).length > 0)
+      .filter((call) =>
+        isMessage(call) ? !call.isFree : !FREE.test(call.path) && findAttempts(call, upstream).length > 0,
+      )
       .map((call) => ({ call, outcome })),
   )
+
+interface Reported {
+  readonly attempt: Exchange
+  readonly protocol: ChatProtocol
+  readonly expected: readonly string[]
+}
 
 /** Returns what is wrong with the rows of a client's calls. */
 export function checkRows(
@@ -156,24 +170,35 @@ export function checkRows(
 ): string[] {
   const calls = listBilled(outcomes, upstream)
   const wrong = rows.length === calls.length ? [] : [`${rows.length} rows for ${calls.length} calls`]
-  for (const { call, outcome } of calls) {
-    const { scenario, through } = outcome
+  const named = new Set<LogJson>()
+  const checkRow = (id: string, row: LogJson, { attempt, expected, protocol }: Reported): void => {
+    if (!expected.includes(row.status)) wrong.push(`${id}: the row is ${row.status} instead of ${expected}`)
+    if (row.status !== 'success') return
+    const reported = readUsage(protocol, readAnswer(attempt))
+    const charged = { input: row.input_tokens, output: row.output_tokens }
+    if (!isDeepStrictEqual(charged, reported))
+      wrong.push(`${id}: ${JSON.stringify(charged)} is charged, ${JSON.stringify(reported)} is reported`)
+  }
+  for (const { call, outcome } of calls.filter(({ call }) => !isMessage(call))) {
+    const { scenario, through, upstream: protocol } = outcome
     const row = rows.find(({ request_id: id }) => id === call.responseHeaders['x-gateway-trace'])
     const [attempt] = findAttempts(call, upstream)
     if (row === undefined || attempt === undefined) {
       wrong.push(`${scenario.id}: no row`)
       continue
     }
-    const expected = listStatuses(call, through.seen.hasLeft)
-    if (!expected.includes(row.status))
-      wrong.push(`${scenario.id}: the row is ${row.status} instead of ${expected}`)
-    if (row.status !== 'success') continue
-    const reported = readUsage(outcome.upstream, readAnswer(attempt))
-    const charged = { input: row.input_tokens, output: row.output_tokens }
-    if (!isDeepStrictEqual(charged, reported))
-      wrong.push(
-        `${scenario.id}: ${JSON.stringify(charged)} is charged, ${JSON.stringify(reported)} is reported`,
-      )
+    named.add(row)
+    checkRow(scenario.id, row, { attempt, protocol, expected: listStatuses(call, through.seen.hasLeft) })
+  }
+  const socketCalls = calls.filter(({ call }) => isMessage(call))
+  const expected = socketCalls.flatMap(({ call, outcome }) =>
+    listStatuses(call, outcome.through.seen.hasLeft),
+  )
+  for (const row of rows.filter((one) => !named.has(one))) {
+    const attempt = upstream.find(({ requestHeaders }) => requestHeaders['x-request-id'] === row.request_id)
+    const protocol = CHAT_PROTOCOLS.find((one) => row.model?.startsWith(`sim-vision-${one}`))
+    if (attempt === undefined || protocol === undefined) wrong.push(`a row has no call: ${row.request_id}`)
+    else checkRow(row.model!, row, { attempt, protocol, expected })
   }
   return wrong
 }

@@ -16,6 +16,8 @@ export interface Client {
   readonly python?: readonly string[]
   /** It is a coding agent, a program that calls its own tools and prints its last words, with these settings of `connect`. */
   readonly agent?: keyof typeof CONNECTED
+  /** It calls over a WebSocket where it can. */
+  readonly usesSocket?: true
   /** What it cannot do at all, by the title of the scenario, and why. */
   readonly cannot?: Readonly<Record<string, string>>
   /** It runs in the quick part too. */
@@ -75,7 +77,7 @@ export const CLIENTS: readonly Client[] = [
   },
   agent('claude', '@anthropic-ai/claude-code'),
   agent('claude-agent-sdk', '@anthropic-ai/claude-agent-sdk', 'agent-sdk.js', 'claude'),
-  agent('codex', '@openai/codex'),
+  { ...agent('codex', '@openai/codex'), usesSocket: true },
   agent('gemini', '@google/gemini-cli'),
   agent('qwen', '@qwen-code/qwen-code'),
   agent('opencode', 'opencode-ai'),

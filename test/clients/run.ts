@@ -108,7 +108,7 @@ async function main(t: Teardown, args: string[]): Promise<number> {
     ...Array.from({ length: AGENTS_AT_ONCE }, () => runNext(agents)),
   ])
   // A slow machine may miss a short silence, but not all of them.
-  if (filled === 0) problems.push('no silence was filled')
+  if (filled === 0 && given.only === undefined) problems.push('no silence was filled')
   say(`${filled} of ${rows.size} clients met a silence that the service filled`)
   const differences = await auditBooks(place)
   say(differences.length === 0 ? 'ok  the books agree' : `FAILED  ${differences}`)
