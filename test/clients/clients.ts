@@ -63,6 +63,8 @@ export const CLIENTS: readonly Client[] = [
   full('langchain-openai-responses', '@langchain/openai', 'responses', 'langchain.js'),
   full('langchain-anthropic', '@langchain/anthropic', 'messages', 'langchain.js'),
   full('langchain-google', '@langchain/google-genai', 'generate-content', 'langchain.js'),
+  full('openai-agents-chat', '@openai/agents', CHAT, 'openai-agents.js'),
+  full('openai-agents-responses', '@openai/agents', 'responses', 'openai-agents.js'),
   vendor('python-openai-chat', 'openai', CHAT),
   vendor('python-openai-responses', 'openai', 'responses'),
   vendor('python-anthropic', 'anthropic', 'messages'),

@@ -83,7 +83,11 @@ export async function startPlace(t: Teardown, keepAliveSeconds: number): Promise
     ),
   )
   const models = Object.fromEntries(pairs.map(({ model }) => [model, { capabilities }]))
-  const config = configOf(models, channels, { keep_alive_seconds: keepAliveSeconds })
+  const config = configOf(models, channels, {
+    keep_alive_seconds: keepAliveSeconds,
+    // Two pauses of 70 s, on a slow machine.
+    limits: { chat_seconds: 600 },
+  })
   const service = await startService(t, { engines, config })
   const direct = await startSimulator({ host: '127.0.0.1', port: 0 })
   t.teardown(() => direct.close())

@@ -24,7 +24,7 @@ const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const FULL = { pausesMs: [8_000, 20_000, 70_000], keepAliveSeconds: 5, librariesAtOnce: 8 }
 const QUICK = { pausesMs: [2_500], keepAliveSeconds: 1, librariesAtOnce: 4 }
 /** Each starts several large programs. */
-const AGENTS_AT_ONCE = 2
+const AGENTS_AT_ONCE = 3
 
 const say = (line: string) => void process.stdout.write(`${line}\n`)
 

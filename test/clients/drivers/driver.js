@@ -16,7 +16,7 @@ export const TOOL_SCHEMA = {
   additionalProperties: false,
 }
 
-const printResult = ({ name, input }) => `${name} of ${input.place}`
+export const printResult = ({ name, input }) => `${name} of ${input.place}`
 
 /** The parts of a user's message in generate-content. */
 export const toParts = (words, image) => {
