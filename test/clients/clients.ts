@@ -65,6 +65,7 @@ export const CLIENTS: readonly Client[] = [
   full('langchain-google', '@langchain/google-genai', 'generate-content', 'langchain.js'),
   full('openai-agents-chat', '@openai/agents', CHAT, 'openai-agents.js'),
   full('openai-agents-responses', '@openai/agents', 'responses', 'openai-agents.js'),
+  full('llamaindex', 'llamaindex', CHAT, 'llamaindex.js'),
   vendor('python-openai-chat', 'openai', CHAT),
   vendor('python-openai-responses', 'openai', 'responses'),
   vendor('python-anthropic', 'anthropic', 'messages'),

@@ -95,6 +95,8 @@ async function main(t: Teardown, args: string[]): Promise<number> {
     for (const [client, program] of waiting) {
       const { row, wrong, hasFilled } = await testClient(t, place, program, client, pausesMs)
       rows.set(client, row)
+      // A run that is ended early has written what it knows.
+      if (!isQuick) writeTable([...rows.values()])
       filled += Number(hasFilled)
       say(`${wrong.length === 0 ? 'ok' : 'FAILED'}  ${client.id} ${row.version}`)
       for (const what of wrong) say(`        ${what}`)
@@ -112,7 +114,6 @@ async function main(t: Teardown, args: string[]): Promise<number> {
   say(`${filled} of ${rows.size} clients met a silence that the service filled`)
   const differences = await auditBooks(place)
   say(differences.length === 0 ? 'ok  the books agree' : `FAILED  ${differences}`)
-  if (!isQuick) writeTable([...programs.keys()].map((client) => rows.get(client)!))
   return problems.length + differences.length === 0 ? 0 : 1
 }
 

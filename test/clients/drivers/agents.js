@@ -141,8 +141,12 @@ const AGENTS = {
     next: ['--restore-chat-history'],
     // Without it, it waits for a list of models that another vendor keeps.
     setUp: ({ write }) => write('.aider/caches/model_prices_and_context_window.json', '{"sim": {}}'),
-    // After what it says of itself.
-    readAnswer: (printed) => printed.split('Repo-map: disabled').at(-1),
+    // Without what it says of itself.
+    readAnswer: (printed) =>
+      printed
+        .split('Repo-map: disabled')
+        .at(-1)
+        .replaceAll(/^(?:Added |Restored |Tokens:|Applied ).*$/gm, ''),
     attach: {
       options: [PICTURE],
       setUp({ write }, { model }) {
@@ -173,11 +177,11 @@ const openWith = (_, name) => (given) => {
         ...(turns++ > 0 ? next : []),
         ...[...options, ...(image.options ?? []), ...last],
       ]
+      home.write('prompt.txt', prompt)
       const child = spawn(program, args, {
         cwd: home.work,
         env: { ...KEPT_ENV, HOME: home.path, ...agent.env },
       })
-      home.write('prompt.txt', prompt)
       // One that fails at once, or reads the file, reads nothing.
       child.stdin.on('error', () => {})
       child.stdin.end(prompt)
