@@ -4,17 +4,14 @@
 FROM node:22-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY console/package.json ./console/
 COPY simulator/package.json ./simulator/
 # No scripts: they fetch a Node.js and a NATS server, and the image has the one and needs not the other.
 RUN npm install --omit=optional --omit=dev --ignore-scripts && npm cache clean --force
 COPY scripts ./scripts
 RUN node scripts/bill-of-materials.ts --without-optional > sbom.cdx.json
 
-FROM node:22-bookworm-slim AS pages
-WORKDIR /app
-COPY package.json package-lock.json .npmrc ./
-RUN npm install --omit=optional --ignore-scripts
-COPY scripts ./scripts
+FROM packages AS pages
 COPY schemas ./schemas
 COPY console ./console
 RUN node scripts/reference-script.ts && node scripts/console-build.ts

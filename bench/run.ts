@@ -12,7 +12,7 @@ import { printReport } from './report/calls/report.ts'
 import type { Results } from './report/calls/results.ts'
 import { publish } from './report/report.ts'
 import { Runner } from './runner.ts'
-import { subjects } from './subjects/index.ts'
+import { ON_REQUEST, subjects } from './subjects/index.ts'
 import { startUpstream } from './upstream/start.ts'
 import { workloads } from './workloads/index.ts'
 import { heldPace, pacedPace } from './workloads/streams.ts'
@@ -56,20 +56,23 @@ const measure = async (options: Options, folder: string, cores: Cores | null, { 
     paced: pacedPace(size),
     held: heldPace(size),
   }
-  const upstream = await startUpstream({ ...paces, tls }, cores?.load ?? null)
+  const upstream = await startUpstream({ ...paces, tls, port: options.port }, cores?.load ?? null)
+  if (options.peers.length > 0) sayOnStderr(`the bench upstream: http://127.0.0.1:${upstream.port}/v1`)
   const load = await LoadGenerator.start(cores?.load ?? null)
   const coreLatency = cores ? await startCoreLatency(cores) : async () => null
   const bench: Bench = { size, load, paces, coreLatency }
+  const all = [...options.peers, ...subjects]
   const isSubject = chooser(
-    subjects.map(({ name }) => name),
+    all.map(({ name }) => name),
     options,
+    ON_REQUEST,
   )
   const isWorkload = chooser(
     workloads.map(({ name }) => name),
     options,
   )
   const measured = await new Runner({
-    subjects: subjects.filter(({ name }) => isSubject(name)),
+    subjects: all.filter(({ name }) => isSubject(name)),
     workloads: workloads.filter(({ name }) => isWorkload(name)),
     stage: {
       upstream,
@@ -94,12 +97,14 @@ const run = (options: Options): Promise<number> =>
       const cores = chooseCores()
       if (cores) pin(process.pid, cores.load)
       else sayOnStderr('not pinned to cores, which needs two cores and taskset: the figures are less exact')
-      const { quick, only, skip, out } = options
+      const { quick, only, skip, out, peers } = options
       const results: Results = await withFacts(sayOnStderr, () =>
         measure(options, work.folder, cores, control),
       )
       const isFull = !quick && only === null && skip.length === 0
-      await publish(results, printReport(results), { names: ['latest', 'partial'], isFull, out }, sayOnStderr)
+      const isCompared = peers.length > 0 || results.subjects.some(({ name }) => ON_REQUEST.includes(name))
+      const names = isCompared ? (['comparison', 'partial'] as const) : (['latest', 'partial'] as const)
+      await publish(results, printReport(results), { names, isFull, out }, sayOnStderr)
       return results.rows.some(({ failed }) => failed !== null) ? 1 : 0
     } finally {
       await endAll()

@@ -53,7 +53,14 @@ export class Runner {
     const alone = workloads.filter((workload) => workload.alone)
     const together = workloads.filter((workload) => !workload.alone)
     for (const subject of subjects)
-      this.#records.set(subject, { name: subject.name, title: subject.title, version: '', skipped: null })
+      this.#records.set(subject, {
+        name: subject.name,
+        title: subject.title,
+        work: subject.work,
+        version: '',
+        settings: [],
+        skipped: null,
+      })
     if (together.length > 0) for (const subject of subjects) await this.#start(subject)
     for (const workload of together) await this.#interleave(workload)
     for (const subject of subjects) await this.#stop(subject)
@@ -72,6 +79,8 @@ export class Runner {
       const running = await subject.start({ ...stage, folder: own })
       this.#running.set(subject, running)
       record.version = running.version
+      record.settings = running.settings ?? []
+      for (const setting of record.settings) say(`${subject.name}: ${setting}`)
     } catch (error) {
       record.skipped = (error as Error).message
       if (!(error instanceof Unavailable)) this.#addRow('start', subject).failed = record.skipped

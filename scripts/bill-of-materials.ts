@@ -6,6 +6,7 @@
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { REFERENCE_PACKAGE } from './reference-package.ts'
 
 interface LockedPackage {
   readonly name?: string
@@ -22,9 +23,13 @@ interface Bill {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[]
 }
 
-/** As packages only for development; each release has a file that is built from them. */
-const COPIED = ['@scalar/api-reference']
-const NPM_SBOM = ['sbom', '--sbom-format=cyclonedx', '--sbom-type=application', '--package-lock-only']
+const NPM_SBOM = [
+  'sbom',
+  '--sbom-format=cyclonedx',
+  '--sbom-type=application',
+  '--package-lock-only',
+  '--include=dev',
+]
 const FOLDER = 'node_modules/'
 const MAX_BYTES = 64 * 1024 * 1024
 const root = new URL('../', import.meta.url)
@@ -44,7 +49,7 @@ const { '': self, ...packages } = lock.packages
 const kept = new Set(
   Object.entries(packages)
     .filter(([path]) => path.startsWith(FOLDER))
-    .filter(([path, entry]) => COPIED.includes(path.slice(FOLDER.length)) || !isLeftOut(entry))
+    .filter(([, entry]) => !isLeftOut(entry))
     .map(printRef),
 )
 const rootRef = `${self?.name}@${self?.version}`
@@ -56,13 +61,30 @@ const bill: Bill = JSON.parse(
     stdio: ['ignore', 'pipe', 'inherit'],
   }),
 )
+/** The one file that a release has of a package without installing it. */
+const { name, version, integrity } = REFERENCE_PACKAGE
+const reference = {
+  'bom-ref': `${name}@${version}`,
+  type: 'library',
+  name,
+  version,
+  scope: 'required',
+  purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
+  hashes: [
+    { alg: 'SHA-512', content: Buffer.from(integrity.replace('sha512-', ''), 'base64').toString('hex') },
+  ],
+  licenses: [{ license: { id: 'MIT' } }],
+}
 const isKept = (ref: string): boolean => ref === rootRef || kept.has(ref)
 const release = {
   ...bill,
-  components: bill.components.filter((component) => isKept(component['bom-ref'])),
-  dependencies: bill.dependencies
-    .filter(({ ref }) => isKept(ref))
-    .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter(isKept) })),
+  components: [...bill.components.filter((component) => isKept(component['bom-ref'])), reference],
+  dependencies: [
+    ...bill.dependencies
+      .filter(({ ref }) => isKept(ref))
+      .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter(isKept) })),
+    { ref: reference['bom-ref'], dependsOn: [] },
+  ],
 }
 const listed = new Set(release.components.map((component) => component['bom-ref']))
 const missing = [...kept].filter((ref) => !listed.has(ref))

@@ -3,7 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { printCurl } from '../console/src/curl.ts'
-import { findChanges, type Key, parseModels, printTexts } from '../console/src/pages/keys/texts.ts'
+import { parseAmount, printAmount, printExact } from '../console/src/format.ts'
+import { findChanges, type Key, toValues } from '../console/src/pages/keys/values.ts'
 import { NO_ANSWER, withChunk } from '../console/src/pages/playground/answer.ts'
 import {
   computeCost,
@@ -36,41 +37,44 @@ t.test('a key form sends what changed', async (t) => {
   } as unknown as Key
 
   t.test('another name changes the name alone', async (t) => {
-    const before = printTexts(KEY)
+    const before = toValues(KEY)
     t.same(findChanges(before, before), {})
     t.same(findChanges(before, { ...before, name: 'Site' }), { name: 'Site' })
   })
 
   t.test('each field is sent as the API takes it', async (t) => {
-    const before = printTexts({ ...KEY, spend_cap: '5' })
-    t.same(findChanges(before, { ...before, models: 'fast, large' }), { allowed_models: ['fast', 'large'] })
-    t.same(findChanges(before, { ...before, models: '' }), { allowed_models: null })
-    t.same(findChanges(before, { ...before, expires: '' }), { expires_at: null })
-    t.same(findChanges(before, { ...before, cap: '7.5' }), { spend_cap: '7.5' })
-    t.same(findChanges(before, { ...before, accountLogs: true }), { account_logs: true })
-    t.same(findChanges(before, { ...before, perMinute: '' }), { requests_per_minute: null })
+    const before = toValues({ ...KEY, spend_cap: '5' })
+    t.same(findChanges(before, { ...before, allowed_models: ['fast', 'large'] }), {
+      allowed_models: ['fast', 'large'],
+    })
+    t.same(findChanges(before, { ...before, allowed_models: null }), { allowed_models: null })
+    t.same(findChanges(before, { ...before, expires_at: '' }), { expires_at: null })
+    t.same(findChanges(before, { ...before, spend_cap: '7.5' }), { spend_cap: '7.5' })
+    t.same(findChanges(before, { ...before, account_logs: true }), { account_logs: true })
+    t.same(findChanges(before, { ...before, requests_per_minute: '' }), { requests_per_minute: null })
     t.same(findChanges(before, { ...before, concurrency: '4' }), { concurrency: 4 })
-    t.same(findChanges(before, { ...before, addresses: '' }), { allowed_addresses: null })
-    t.same(findChanges(before, { ...before, maxPrice: '' }), { max_price: null })
+    t.same(findChanges(before, { ...before, allowed_addresses: '' }), { allowed_addresses: null })
+    t.same(findChanges(before, { ...before, max_price: '' }), { max_price: null })
   })
 
-  t.test('a key that may call no model says so', async (t) => {
-    t.equal(printTexts(KEY).models, 'none')
-    t.same(parseModels('none'), [])
-    t.equal(parseModels(' '), null)
-    t.same(parseModels('none, fast'), ['none', 'fast'])
+  t.test('a key that may call no model is not one that may call every model', async (t) => {
+    const before = toValues(KEY)
+    t.same(before.allowed_models, [])
+    t.same(findChanges(before, { ...before, allowed_models: null }), { allowed_models: null })
+    const every = toValues({ ...KEY, allowed_models: null })
+    t.same(findChanges(every, { ...every, allowed_models: [] }), { allowed_models: [] })
   })
 
   t.test('an end is shown and typed in the time zone of the reader', async (t) => {
-    const before = printTexts(KEY)
-    t.equal(before.expires, '2026-12-01T07:00')
-    t.same(findChanges(before, { ...before, expires: '2026-12-02T07:00' }), {
+    const before = toValues(KEY)
+    t.equal(before.expires_at, '2026-12-01T07:00')
+    t.same(findChanges(before, { ...before, expires_at: '2026-12-02T07:00' }), {
       expires_at: '2026-12-02T12:00:00.000Z',
     })
     zone = 'utc'
-    const inUtc = printTexts(KEY)
-    t.equal(inUtc.expires, '2026-12-01T12:00')
-    t.same(findChanges(inUtc, { ...inUtc, expires: '2026-12-02T07:00' }), {
+    const inUtc = toValues(KEY)
+    t.equal(inUtc.expires_at, '2026-12-01T12:00')
+    t.same(findChanges(inUtc, { ...inUtc, expires_at: '2026-12-02T07:00' }), {
       expires_at: '2026-12-02T07:00:00.000Z',
     })
   })
@@ -343,6 +347,26 @@ t.test('texts are translated', async (t) => {
     for (const [text, translation] of Object.entries(translations))
       t.same(values(translation), values(text), text)
   })
+})
+
+t.test('amounts are printed for reading', async (t) => {
+  const printed: Readonly<Record<string, string>> = {
+    '0': '0.00',
+    '16': '16.00',
+    '1234567.5': '1,234,567.50',
+    '-1234.567': '−1,234.57',
+    '12.345678': '12.3457',
+    '0.5': '0.50',
+    '0.000123456': '0.0001235',
+    '0.00000001': '0.00000001',
+    '99.99999': '100.00',
+    '0.99999': '1.00',
+    '-0.001': '−0.001',
+  }
+  for (const [amount, text] of Object.entries(printed)) t.equal(printAmount(amount), text, amount)
+  t.equal(printExact('1234.000123'), '1,234.000123')
+  for (const text of ['1,000', '1 000', '1\u202f000', ' 1000 ']) t.equal(parseAmount(text), '1000', text)
+  t.equal(parseAmount('−2.50'), '-2.50')
 })
 
 t.test('units are named', async (t) => {

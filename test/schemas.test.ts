@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { z } from 'zod'
 import { logQuery } from '../schemas/call-log/query.ts'
+import { OPERATIONS } from '../schemas/management/index.ts'
 import { avatarRequest } from '../schemas/media/avatars.ts'
 import { clipComposeRequest, clipSubtitleRequest } from '../schemas/media/clips.ts'
 import { imageEditRequest, imageRequest } from '../schemas/media/images.ts'
@@ -223,4 +224,30 @@ t.test('status of a list may be empty', async (t) => {
         t.equal(statusOf(status), undefined, status)
     })
   }
+})
+
+t.test('what each role may call', async (t) => {
+  // An admin has people, keys, agents and knowledge; billing has the money; a member has what their own keys do.
+  const ALLOWED: Readonly<Record<string, string>> = {
+    owner: `renameAccount createToken listTokens revokeToken createWebhook deleteWebhook listWebhooks replayFailed
+      revealCallbackSecret rotateCallbackSecret rotateWebhook showWebhook testWebhook updateWebhook listDeliveries
+      replayDelivery showDelivery`,
+    'owner admin': `inviteMember listMemberInvitations revokeMemberInvitation approveKey denyKey putMember createKey
+      revokeKey updateKey endFormerSecret createAgent deleteAgent discardDraft listAgents publishAgent replaceAgent
+      saveDraft showAgent unpublishAgent createBase deleteBase grantBase listBases revokeBase showBase listPages
+      searchPages showPage cancelImport listImports showImport startImport cancelTask listTasks showTask listAudit`,
+    'owner billing': `listLedger openReceipt listPayments showOffer showPayment startPayment listCards removeCard
+      saveCard setAutomaticTopUp showAutomaticTopUp showAlerts updateAlerts`,
+    'owner admin billing': 'showAccount listMembers deleteBudget putBudget',
+    'owner admin member': 'listKeys revealKey showKey rotateKey',
+    'owner admin billing member': `listKeyRequests removeMember requestKey listBudgets listCalls seriesOfCalls showCall
+      showHome showUsage sumSessions watchCalls`,
+  }
+  const found = Map.groupBy(
+    OPERATIONS.filter(({ allows }) => Array.isArray(allows)),
+    ({ allows }) => (allows as readonly string[]).join(' '),
+  )
+  const names = [...found].map(([roles, operations]) => [roles, operations.map(({ name }) => name).sort()])
+  const wanted = Object.entries(ALLOWED).map(([roles, list]) => [roles, list.split(/\s+/).sort()])
+  t.same(Object.fromEntries(names), Object.fromEntries(wanted))
 })

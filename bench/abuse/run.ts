@@ -56,9 +56,9 @@ interface Plan {
 
 /** The customer's calls, one after another at a steady rate: a late one does not hold the next back. */
 async function customerCalls(running: RunningSubject, forMs: number) {
-  const { port, path, headers, modelSuffix } = running.plain
+  const { port, path, headers, model } = running.plain
   const request = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' } }
-  const body = requestBody('small', modelSuffix)
+  const body = requestBody('small', model)
   const latencies: number[] = []
   let failed = 0
   const call = async () => {
@@ -134,7 +134,7 @@ async function measure(
   if (cores) pin(process.pid, cores.load)
   const pace = { chunks: 1, perSecond: 1 }
   const upstream = await startUpstream(
-    { burst: pace, brief: pace, paced: pace, held: pace, tls: null },
+    { burst: pace, brief: pace, paced: pace, held: pace, tls: null, port: 0 },
     cores?.load ?? null,
   )
   const openFiles = openFilesLimit()

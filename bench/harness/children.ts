@@ -32,10 +32,10 @@ export const chooseCores = (): Cores | null => {
 const PIN_TRIES = 5
 
 /** Pins all threads of a running process. Retries where a thread ends meanwhile, which makes `taskset` fail. */
-export const pin = (pid: number, core: number): void => {
+export const pin = (pid: number, cores: number | readonly number[]): void => {
   for (let left = PIN_TRIES - 1; ; left--) {
     try {
-      execFileSync('taskset', ['-a', '-c', '-p', String(core), String(pid)], { stdio: 'ignore' })
+      execFileSync('taskset', ['-a', '-c', '-p', String(cores), String(pid)], { stdio: 'ignore' })
       return
     } catch (error) {
       if (!existsSync(`/proc/${pid}`)) return

@@ -7,6 +7,7 @@ export class UsageError extends Error {}
 /** Kinds of options. */
 export const FLAG = { type: 'boolean' } as const
 export const TEXT = { type: 'string' } as const
+export const TEXTS = { type: 'string', multiple: true } as const
 
 /** Reads the options. Throws {@link UsageError} for an unknown option and for a positional argument. */
 export const givenOptions = <const Known extends NonNullable<ParseArgsConfig['options']>>(

@@ -39,6 +39,12 @@ export const parseResidentBytes = (status: string): number => {
   return found ? Number(found[1]) * 1024 : 0
 }
 
+/** Returns `Pss` of /proc/PID/smaps_rollup in bytes: its own memory, and its share of what processes share. */
+export const parseProportionalBytes = (rollup: string): number => {
+  const found = /^Pss:\s+(\d+) kB$/m.exec(rollup)
+  return found ? Number(found[1]) * 1024 : 0
+}
+
 interface CoreTimes {
   busyTicks: number
   allTicks: number
@@ -99,6 +105,14 @@ export const residentBytes = (pids: readonly number[]): number =>
   pids.reduce(
     (sum, pid) =>
       sum + unlessGone(() => parseResidentBytes(readFileSync(`/proc/${pid}/status`, 'latin1')), 0),
+    0,
+  )
+
+/** Returns the memory of the processes with what they share counted once, in bytes. */
+export const proportionalBytes = (pids: readonly number[]): number =>
+  pids.reduce(
+    (sum, pid) =>
+      sum + unlessGone(() => parseProportionalBytes(readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1')), 0),
     0,
   )
 

@@ -63,7 +63,7 @@ class CallsRun {
     const failed = (reason: string): void => this.#fail(new Error(reason))
     this.#connections = Array.from(
       { length: Math.min(plan.connections, plan.count) },
-      () => new Connection(plan.endpoint.port, plan.expected, failed),
+      () => new Connection(plan.endpoint, plan.expected, failed),
     )
     this.#deadline = setTimeout(() => failed(`${this.#ended} of ${plan.count} calls in time`), plan.limitMs)
     void Promise.all(this.#connections.map(({ opened }) => opened)).then(() => this.#start())

@@ -1,8 +1,13 @@
 import { connect, type Socket } from 'node:net'
+import { ANSWER, TOKEN } from '../upstream/replies.ts'
 import { EventCounter } from './event-counter.ts'
+import type { Endpoint } from './request.ts'
 import { ResponseReader } from './response-reader.ts'
 
 const BODY_START_CHARACTERS = 300
+const PIECE_OF_TEXT = Buffer.from(TOKEN)
+/** Chunks of a stream without text: its first and its last. */
+const SILENT_CHUNKS = 2
 
 /** What every response of a run must have. */
 export interface Expectation {
@@ -27,17 +32,22 @@ export class Connection {
   readonly #expected: Expectation
   readonly #failed: (reason: string) => void
   readonly #reader: ResponseReader
-  readonly #counter = new EventCounter()
+  /** Whether the answers are written anew: only their text is known. */
+  readonly #rewritten: boolean
+  readonly #counter: EventCounter
   readonly opened: Promise<void>
   #onEnd: ((times: CallTimes) => void) | null = null
   #status = 0
   #bodyBytes = 0
   #firstByteAt = 0
-  #bodyStart = ''
+  /** The start of an error, or a whole answer that was written anew. */
+  #text = ''
   #closed = false
 
-  constructor(port: number, expected: Expectation, failed: (reason: string) => void) {
+  constructor({ port, rewrites = false }: Endpoint, expected: Expectation, failed: (reason: string) => void) {
     this.#expected = expected
+    this.#rewritten = rewrites
+    this.#counter = rewrites ? new EventCounter(PIECE_OF_TEXT) : new EventCounter()
     this.#failed = failed
     this.#reader = new ResponseReader({
       head: (status) => {
@@ -53,7 +63,7 @@ export class Connection {
     this.#socket.on('close', () => this.#fail('the connection was closed'))
   }
 
-  /** Events of the current stream so far. */
+  /** Events, or pieces of text, of the current stream so far. */
   get chunks(): number {
     return this.#counter.events
   }
@@ -68,7 +78,7 @@ export class Connection {
     this.#status = 0
     this.#bodyBytes = 0
     this.#firstByteAt = 0
-    this.#bodyStart = ''
+    this.#text = ''
     this.#counter.reset()
     this.#socket.write(request)
   }
@@ -90,8 +100,9 @@ export class Connection {
   #body(piece: Buffer): void {
     if (this.#firstByteAt === 0) this.#firstByteAt = performance.now()
     this.#bodyBytes += piece.length
-    if (this.#status !== 200) this.#bodyStart += piece.toString('utf8', 0, BODY_START_CHARACTERS)
+    if (this.#status !== 200) this.#text += piece.toString('utf8', 0, BODY_START_CHARACTERS)
     else if (this.#expected.chunks !== null) this.#counter.add(piece)
+    else if (this.#rewritten) this.#text += piece.toString()
   }
 
   #end(): void {
@@ -105,13 +116,12 @@ export class Connection {
 
   #whatIsWrong(): string | null {
     const { chunks, bodyBytes } = this.#expected
-    if (this.#status !== 200)
-      return `status ${this.#status}: ${this.#bodyStart.slice(0, BODY_START_CHARACTERS)}`
+    if (this.#status !== 200) return `status ${this.#status}: ${this.#text.slice(0, BODY_START_CHARACTERS)}`
     if (chunks !== null) {
       if (!this.#counter.done) return `a stream of ${this.#counter.events} events that did not end in [DONE]`
-      const got = this.#counter.events - 1
+      const got = this.#rewritten ? this.#counter.events + SILENT_CHUNKS : this.#counter.events - 1
       if (got !== chunks) return `a stream of ${got} chunks instead of ${chunks}`
-    }
+    } else if (this.#rewritten) return this.#text.includes(ANSWER) ? null : "not the upstream's answer"
     if (bodyBytes !== null && this.#bodyBytes !== bodyBytes)
       return `a body of ${this.#bodyBytes} bytes instead of ${bodyBytes}`
     return null

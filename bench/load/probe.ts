@@ -8,10 +8,11 @@ import { type Endpoint, requestBody } from './request.ts'
  */
 
 const PROBE_LIMIT_MS = 30_000
+const DATA = 'data: '
 
 const fetchBody = (endpoint: Endpoint, profile: Profile): Promise<string> =>
   new Promise((resolve, reject) => {
-    const body = requestBody(profile, endpoint.modelSuffix)
+    const body = requestBody(profile, endpoint.model)
     const call = request({
       host: '127.0.0.1',
       port: endpoint.port,
@@ -56,9 +57,8 @@ export const checkBody = (profile: Profile, chunks: number, body: string): void 
   const events = body.split('\n\n').slice(0, -1)
   if (events.pop() !== 'data: [DONE]') throw new Error(`a stream without [DONE]: ${body.slice(-300)}`)
   const text = events
-    .map(
-      (event) => (JSON.parse(event.slice('data: '.length)) as Completion).choices?.[0]?.delta?.content ?? '',
-    )
+    .filter((event) => event.startsWith(DATA))
+    .map((event) => (JSON.parse(event.slice(DATA.length)) as Completion).choices?.[0]?.delta?.content ?? '')
     .join('')
   if (text !== streamText(chunks)) throw new Error(`not the upstream's text: ${body.slice(0, 300)}`)
 }

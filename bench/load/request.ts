@@ -1,4 +1,4 @@
-import { isWhole, type Profile, readModel } from '../upstream/replies.ts'
+import { isWhole, markProfile, type Profile } from '../upstream/replies.ts'
 
 /** The address of a subject, and the headers that it needs. */
 export interface Endpoint {
@@ -6,8 +6,10 @@ export interface Endpoint {
   /** The path of chat completions. */
   path: string
   headers: Record<string, string>
-  /** Added to the model's name, so that a gateway that routes by model chooses another upstream. */
-  modelSuffix: string
+  /** A gateway that routes by model chooses the upstream by it. */
+  model: string
+  /** True for a gateway that writes answers anew: pieces of text are counted instead of events and bytes. */
+  rewrites?: boolean
 }
 
 const PROMPT =
@@ -33,10 +35,13 @@ const makeConversation = (profile: Profile): Message[] => {
 }
 
 /** Returns the body of a chat call: about 100 KB for a long one, 1 KB for any other. */
-export const requestBody = (profile: Profile, modelSuffix: string): string =>
+export const requestBody = (profile: Profile, model: string): string =>
   JSON.stringify({
-    model: readModel(profile) + modelSuffix,
-    messages: [{ role: 'system', content: PROMPT }, ...makeConversation(profile)],
+    model,
+    messages: [
+      { role: 'system', content: `${markProfile(profile)} ${PROMPT}` },
+      ...makeConversation(profile),
+    ],
     temperature: 0.7,
     max_tokens: 256,
     ...(isWhole(profile) ? {} : { stream: true }),
@@ -44,7 +49,7 @@ export const requestBody = (profile: Profile, modelSuffix: string): string =>
 
 /** Returns the bytes of a whole request. Every request of a run is the same. */
 export const requestBytes = (endpoint: Endpoint, profile: Profile): Buffer => {
-  const body = requestBody(profile, endpoint.modelSuffix)
+  const body = requestBody(profile, endpoint.model)
   const headers = {
     host: `127.0.0.1:${endpoint.port}`,
     'content-type': 'application/json',

@@ -67,7 +67,7 @@ export class Streams {
   }
 
   #openOne(plan: StreamsPlan, request: Buffer): void {
-    const connection = new Connection(plan.endpoint.port, plan.expected, (reason) => this.#fail(reason))
+    const connection = new Connection(plan.endpoint, plan.expected, (reason) => this.#fail(reason))
     this.#connections.push(connection)
     connection.call(request, () => {
       connection.close()

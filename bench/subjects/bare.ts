@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { startChild } from '../harness/children.ts'
 import { nextMessage } from '../harness/wait.ts'
-import { FAST, plainEndpoint, type Stage, type Subject, wholeTree } from './subject.ts'
+import { plainEndpoint, type Stage, type Subject, wholeTree } from './subject.ts'
 
 const readVersion = (name: string): string => {
   const file = new URL(`../../node_modules/${name}/package.json`, import.meta.url)
@@ -28,10 +28,11 @@ const listOrigins = ({ upstream, certFile }: Stage, speaksTls: boolean): string[
 const bare = ({ name, title, program, packages, speaksTls }: Bare): Subject => ({
   name,
   title,
-  effort: FAST,
+  work: 'nothing',
   holdsManyStreams: true,
   start: async (stage) => {
     const path = fileURLToPath(new URL(program, import.meta.url))
+    const startedAt = performance.now()
     const child = await startChild(name, process.execPath, [path, ...listOrigins(stage, speaksTls)], {
       core: stage.core,
       env: stage.certFile === null ? {} : { NODE_EXTRA_CA_CERTS: stage.certFile },
@@ -40,6 +41,7 @@ const bare = ({ name, title, program, packages, speaksTls }: Bare): Subject => (
     const [plainPort = 0, tlsPort] = await nextMessage<number[]>(child)
     return {
       version: packages.map(readVersion).join(', '),
+      readyMs: performance.now() - startedAt,
       plain: plainEndpoint(plainPort),
       tls: tlsPort === undefined ? null : plainEndpoint(tlsPort),
       processes: wholeTree(child.pid),

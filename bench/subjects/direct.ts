@@ -1,10 +1,10 @@
-import { FAST, plainEndpoint, type Subject } from './subject.ts'
+import { plainEndpoint, type Subject } from './subject.ts'
 
 /** No proxy: added latency is the difference to this. */
 export const direct: Subject = {
   name: 'direct',
   title: 'straight to the upstream',
-  effort: FAST,
+  work: 'nothing',
   holdsManyStreams: false,
   start: async ({ upstream }) => ({
     version: '',

@@ -2,9 +2,10 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../../src/embedded/ports.ts'
 import { startChild } from '../harness/children.ts'
+import { diskBytes } from '../harness/disk.ts'
 import { findNginx, nginxVersion } from '../harness/optional.ts'
 import { accepts, untilReady } from '../harness/wait.ts'
-import { FAST, plainEndpoint, type Stage, type Subject, wholeTree } from './subject.ts'
+import { plainEndpoint, type Stage, type Subject, wholeTree } from './subject.ts'
 
 /**
  * nginx as a plain proxy with the usual settings for streams: one worker, keep-alive to the upstream, no buffering, no
@@ -68,7 +69,7 @@ ${tlsPort === null ? '' : upstreamBlock('https', upstream.tlsPort!) + server(tls
 export const nginx: Subject = {
   name: 'nginx',
   title: 'nginx, plain proxy',
-  effort: FAST,
+  work: 'nothing',
   holdsManyStreams: true,
   start: async (stage) => {
     const binary = findNginx(stage.cache)
@@ -78,10 +79,13 @@ export const nginx: Subject = {
     const file = join(stage.folder, 'nginx.conf')
     writeFileSync(file, configuration(stage, port, tlsPort))
     const args = ['-c', file, '-p', stage.folder, '-e', 'stderr']
+    const startedAt = performance.now()
     const child = await startChild('nginx', binary, args, { core: stage.core })
     await untilReady(child, () => accepts(port))
     return {
       version: nginxVersion(binary)!,
+      readyMs: performance.now() - startedAt,
+      installedBytes: diskBytes(binary),
       plain: plainEndpoint(port),
       tls: tlsPort === null ? null : plainEndpoint(tlsPort),
       processes: wholeTree(child.pid),

@@ -24,6 +24,7 @@ export function nullJournal(): GatewayJournal {
       readWallet = (id) => credentials.findWallet(id)
     },
     awaitCaughtUp: async () => {},
+    bookEnded: async () => {},
     unreadiness: () => null,
     lagMs: () => 0,
     pingNats: async () => {},

@@ -28,6 +28,8 @@ export type Processes = { gateway: number[] } & Record<string, number[]>
 export interface Settling {
   /** Calls on it are charged to a separate account. */
   endpoint: Endpoint
+  /** Several keys, each with its own account: one key may read the call log only so often. */
+  readers: readonly Endpoint[]
   /** Small calls that the account has paid so far. */
   settledCalls(): Promise<number>
 }
@@ -37,6 +39,12 @@ export const TRANSLATED = ['messages', 'generate-content'] as const
 
 export interface RunningSubject {
   version: string
+  /** From its start until it took calls, in milliseconds; null where that is not known. */
+  readyMs?: number | null
+  /** What its installation takes on disk; null where that is not known. */
+  installedBytes?: number | null
+  /** Settings to tell the reader of. */
+  settings?: readonly string[]
   plain: Endpoint
   /** The endpoint that uses TLS to the upstream; null where there is none. */
   tls: Endpoint | null
@@ -52,20 +60,15 @@ export interface RunningSubject {
   stop(): Promise<void>
 }
 
-/** After how many calls and streams a program has compiled what it runs: a slow subject gets fewer. */
-interface Effort {
-  warmUpCalls: number
-  warmUpStreams: number
-}
-
-export const FAST: Effort = { warmUpCalls: 20_000, warmUpStreams: 1_000 }
-export const SLOW: Effort = { warmUpCalls: 1_000, warmUpStreams: 100 }
+/** How programs are warmed up that compile what runs often. A slow one gets fewer calls: see `warmUp`. */
+export const WARM_UP = { calls: 20_000, streams: 1_000 }
 
 /** A program that carries calls to the bench upstream. A new one needs a file, and a line in index.ts. */
 export interface Subject {
   name: string
   title: string
-  effort: Effort
+  /** What it does with a call besides passing it on. */
+  work: string
   /** False for one that would need minutes to hold thousands of streams. */
   holdsManyStreams: boolean
   /** Throws `Unavailable` when it cannot take part on this machine. */
@@ -78,7 +81,7 @@ export const plainEndpoint = (port: number): Endpoint => ({
   port,
   path: COMPLETIONS_PATH,
   headers: {},
-  modelSuffix: '',
+  model: 'bench',
 })
 
 /** Returns the processes of a subject that is one program and its children. */

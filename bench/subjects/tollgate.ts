@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { pin, sendSignal } from '../harness/children.ts'
+import { diskBytes } from '../harness/disk.ts'
 import { ROOT } from '../harness/machine.ts'
 import { MASTER_KEY, PROGRAM, startTollgate } from '../harness/service.ts'
 import type { Endpoint } from '../load/request.ts'
-import { COMPLETION_TOKENS, PROFILES, PROMPT_TOKENS, readModel } from '../upstream/replies.ts'
+import { COMPLETION_TOKENS, PROMPT_TOKENS } from '../upstream/replies.ts'
 import {
   COMPLETIONS_PATH,
-  FAST,
   type RunningSubject,
   type Settling,
   type Stage,
@@ -24,7 +24,10 @@ import { tollgateProcesses } from './tollgate-processes.ts'
  */
 
 const PROGRAM_WITHOUT_SETTLEMENT = fileURLToPath(new URL('no-settlement.ts', import.meta.url))
-const TLS_SUFFIX = '-tls'
+const MODEL = 'bench'
+const TLS_MODEL = `${MODEL}-tls`
+/** What `npm install` brings, and the service itself. */
+const INSTALLED = ['node_modules', 'src', 'pipelines', 'schemas', 'console', 'simulator']
 const COMMAND_LIMIT_MS = 30_000
 /** More than any run can spend. */
 const CREDIT = '1000000'
@@ -34,43 +37,34 @@ const OUTPUT_PRICE = 100
 const SMALL_CALL_CREDITS = (PROMPT_TOKENS * INPUT_PRICE + COMPLETION_TOKENS * OUTPUT_PRICE) / 1e6
 
 const configuration = ({ upstream, certFile }: Stage) => {
-  const plain = PROFILES.map(readModel)
-  const hasTls = certFile !== null && upstream.tlsPort !== null
-  const tls = hasTls ? plain.map((model) => model + TLS_SUFFIX) : []
-  const channel = (
-    id: string,
-    base_url: string,
-    models: Record<string, string>,
-    protocol = 'chat-completions',
-  ) => ({
+  const origin = `http://127.0.0.1:${upstream.port}`
+  const channel = (id: string, model: string, base_url: string, protocol: string) => ({
     id,
     protocol,
     base_url,
     api_key: 'bench',
-    models,
+    models: { [model]: MODEL },
   })
-  const origin = `http://127.0.0.1:${upstream.port}`
-  const translated = TRANSLATED.flatMap((protocol) => plain.map((model) => `${model}-${protocol}`))
-  const translatedNames = (protocol: string) =>
-    Object.fromEntries(plain.map((model) => [`${model}-${protocol}`, model]))
-  const pricing = { unit: '1M_tokens', input: String(INPUT_PRICE), output: String(OUTPUT_PRICE) }
-  const plainNames = Object.fromEntries(plain.map((model) => [model, model]))
-  const tlsNames = Object.fromEntries(plain.map((model) => [model + TLS_SUFFIX, model]))
+  const channels = [
+    channel('plain', MODEL, `${origin}/v1`, 'chat-completions'),
+    ...(certFile !== null && upstream.tlsPort !== null
+      ? [channel('tls', TLS_MODEL, `https://127.0.0.1:${upstream.tlsPort}/v1`, 'chat-completions')]
+      : []),
+    ...TRANSLATED.map((protocol) => channel(protocol, `${MODEL}-${protocol}`, origin, protocol)),
+  ]
   return {
-    models: [...plain, ...tls, ...translated].map((id) => ({
-      id,
-      family: 'bench',
-      display_name: id,
-      context_window: 100_000,
-      max_output_tokens: 8_192,
-      default_max_tokens: 1_024,
-      pricing,
-    })),
-    channels: [
-      channel('plain', `${origin}/v1`, plainNames),
-      ...(hasTls ? [channel('tls', `https://127.0.0.1:${upstream.tlsPort}/v1`, tlsNames)] : []),
-      ...TRANSLATED.map((protocol) => channel(protocol, origin, translatedNames(protocol), protocol)),
-    ],
+    models: channels.flatMap(({ models }) =>
+      Object.keys(models).map((id) => ({
+        id,
+        family: 'bench',
+        display_name: id,
+        context_window: 100_000,
+        max_output_tokens: 8_192,
+        default_max_tokens: 1_024,
+        pricing: { unit: '1M_tokens', input: String(INPUT_PRICE), output: String(OUTPUT_PRICE) },
+      })),
+    ),
+    channels,
   }
 }
 
@@ -89,6 +83,11 @@ const makeKey = async (env: Environment, name: string, credit = CREDIT): Promise
   return String(key.key)
 }
 
+const READERS = ['bench-reader-1', 'bench-reader-2', 'bench-reader-3', 'bench-reader-4']
+
+const makeReaders = (env: Environment): Promise<string[]> =>
+  Promise.all(READERS.map((name) => makeKey(env, name)))
+
 /** Creates another account at the service in `folder`, with credit or without, and returns a key of it. */
 export const createKey = (folder: string, name: 'rich' | 'poor'): Promise<string> =>
   makeKey(
@@ -97,16 +96,17 @@ export const createKey = (folder: string, name: 'rich' | 'poor'): Promise<string
     name === 'rich' ? CREDIT : '0',
   )
 
-const endpointFor = (port: number, key: string, modelSuffix: string): Endpoint => ({
+const endpointFor = (port: number, key: string, model = MODEL): Endpoint => ({
   port,
   path: COMPLETIONS_PATH,
   headers: { authorization: `Bearer ${key}` },
-  modelSuffix,
+  model,
 })
 
 /** Counts settled calls by the amount that the wallet paid. Its account makes small calls only. */
-const readSettling = (port: number, key: string): Settling => ({
-  endpoint: endpointFor(port, key, ''),
+const readSettling = (port: number, key: string, readers: readonly string[]): Settling => ({
+  endpoint: endpointFor(port, key),
+  readers: readers.map((reader) => endpointFor(port, reader)),
   settledCalls: async () => {
     const url = `http://127.0.0.1:${port}/v1/key/balance`
     const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } })
@@ -141,6 +141,7 @@ interface Settlement {
 }
 
 const start = async (stage: Stage, { settles, durability }: Settlement): Promise<RunningSubject> => {
+  const startedAt = performance.now()
   const { child, record, env } = await startTollgate({
     folder: stage.folder,
     program: settles ? PROGRAM : PROGRAM_WITHOUT_SETTLEMENT,
@@ -151,19 +152,24 @@ const start = async (stage: Stage, { settles, durability }: Settlement): Promise
       ...stage.env,
     },
   })
+  const readyMs = performance.now() - startedAt
   const port = Number(new URL(record.base_url!).port)
   const key = await makeKey(env, 'bench')
   return {
     version: '',
-    plain: endpointFor(port, key, ''),
-    tls: stage.certFile && stage.upstream.tlsPort ? endpointFor(port, key, TLS_SUFFIX) : null,
+    readyMs,
+    installedBytes: diskBytes(...INSTALLED.map((path) => join(ROOT, path))),
+    plain: endpointFor(port, key),
+    tls: stage.certFile && stage.upstream.tlsPort ? endpointFor(port, key, TLS_MODEL) : null,
     translated: Object.fromEntries(
-      TRANSLATED.map((protocol) => [protocol, endpointFor(port, key, `-${protocol}`)]),
+      TRANSLATED.map((protocol) => [protocol, endpointFor(port, key, `${MODEL}-${protocol}`)]),
     ),
     processes: () => tollgateProcesses(child.pid),
     moveEngines: (toOwnCore) => moveEngines(child.pid, toOwnCore ? stage.enginesCore : stage.core),
     stopEngines: () => stopEngines(child.pid),
-    settling: settles ? readSettling(port, await makeKey(env, 'bench-settling')) : null,
+    settling: settles
+      ? readSettling(port, await makeKey(env, 'bench-settling'), await makeReaders(env))
+      : null,
     stop: child.stop,
   }
 }
@@ -171,7 +177,7 @@ const start = async (stage: Stage, { settles, durability }: Settlement): Promise
 export const tollgate: Subject = {
   name: 'tollgate',
   title: 'Tollgate, everything on',
-  effort: FAST,
+  work: 'reserves, charges, logs',
   holdsManyStreams: true,
   start: (stage) => start(stage, { settles: true }),
 }
@@ -180,7 +186,7 @@ export const tollgate: Subject = {
 export const tollgateNoSettlement: Subject = {
   name: 'tollgate-no-settlement',
   title: 'Tollgate, no settlement',
-  effort: FAST,
+  work: 'authenticates, admits, meters, prices',
   holdsManyStreams: false,
   start: (stage) => start(stage, { settles: false }),
 }
@@ -189,7 +195,7 @@ export const tollgateNoSettlement: Subject = {
 export const tollgateStoredFirst: Subject = {
   name: 'tollgate-stored-first',
   title: 'Tollgate, settlement.durability: cluster',
-  effort: FAST,
+  work: 'reserves, charges, logs; the end of an answer waits until two machines have the charge',
   holdsManyStreams: false,
   start: (stage) => start(stage, { settles: true, durability: 'cluster' }),
 }

@@ -30,6 +30,8 @@ export interface UpstreamSettings {
   paced: Pace
   held: Pace
   tls: { certFile: string; keyFile: string } | null
+  /** 0 takes a free port. */
+  port: number
 }
 
 const settings = JSON.parse(process.argv[2]!) as UpstreamSettings
@@ -38,6 +40,11 @@ const metronomes = {
   paced: new Metronome(settings.paced.perSecond),
   held: new Metronome(settings.held.perSecond),
 }
+/** Some gateways list the models of an upstream before they use it. */
+const MODELS_BODY = JSON.stringify({
+  object: 'list',
+  data: [{ id: 'bench', object: 'model', owned_by: 'bench' }],
+})
 const USAGE_WANTED = '"include_usage":true'
 
 const startStream = (res: HttpResponse): void => {
@@ -111,7 +118,9 @@ const answer = (
   onAbort: (abort: () => void) => void,
 ): void => {
   if (profile === null) {
-    res.cork(() => res.writeStatus('400 Bad Request').end('{"error":{"message":"no such bench model"}}'))
+    res.cork(() =>
+      res.writeStatus('400 Bad Request').end('{"error":{"message":"the prompt has no mark of the bench"}}'),
+    )
   } else if (isWhole(profile)) {
     res.cork(() => res.writeHeader('content-type', 'application/json').end(words.whole))
   } else if (profile === 'burst') {
@@ -134,13 +143,10 @@ const readMessages: Read = (body) => ({
   profile: readProfile(body),
   words: foreign(messagesWords, MESSAGES_BODY),
 })
-/** Only the path has the model. */
-const readGenerateContent =
-  (path: string): Read =>
-  () => ({
-    profile: readProfile(Buffer.from(`"model":"${/models\/([^:]+)/.exec(path)?.[1] ?? ''}"`)),
-    words: foreign(generateContentWords, GENERATE_CONTENT_BODY),
-  })
+const readGenerateContent: Read = (body) => ({
+  profile: readProfile(body),
+  words: foreign(generateContentWords, GENERATE_CONTENT_BODY),
+})
 
 const handle = (res: HttpResponse, read: Read): void => {
   let aborted = (): void => {}
@@ -159,21 +165,24 @@ const handle = (res: HttpResponse, read: Read): void => {
 
 type Server = ReturnType<typeof App>
 
-const listen = (server: Server): Promise<number> =>
+const listen = (server: Server, wanted: number): Promise<number> =>
   new Promise((resolve, reject) => {
     server.post('/v1/chat/completions', (res) => handle(res, readNative))
     server.post('/v1/messages', (res) => handle(res, readMessages))
-    server.post('/v1beta/models/*', (res, req) => handle(res, readGenerateContent(req.getUrl())))
-    server.listen('127.0.0.1', 0, (socket) => {
-      if (!socket) return reject(new Error('the bench upstream found no port'))
+    server.post('/v1beta/models/*', (res) => handle(res, readGenerateContent))
+    server.get('/v1/models', (res) => {
+      res.writeHeader('content-type', 'application/json').end(MODELS_BODY)
+    })
+    server.listen('127.0.0.1', wanted, (socket) => {
+      if (!socket) return reject(new Error(`the bench upstream cannot listen on port ${wanted}`))
       resolve(us_socket_local_port(socket as unknown as us_socket)) // A listen socket is a socket; the types omit it.
     })
   })
 
 const tls = settings.tls
-const port = await listen(App())
+const port = await listen(App(), settings.port)
 const tlsPort = tls
-  ? await listen(SSLApp({ cert_file_name: tls.certFile, key_file_name: tls.keyFile }))
+  ? await listen(SSLApp({ cert_file_name: tls.certFile, key_file_name: tls.keyFile }), 0)
   : null
 process.send!({ port, tlsPort })
 process.once('disconnect', () => process.exit(0))

@@ -1,7 +1,7 @@
 /**
  * What the bench upstream answers, and what a client must therefore receive.
  *
- * The model name chooses the reply, because every gateway forwards it.
+ * A mark in the prompt chooses the reply, because every gateway forwards it; a model's name may change on the way.
  */
 
 export const PROFILES = ['small', 'long', 'burst', 'brief', 'paced', 'held'] as const
@@ -17,16 +17,18 @@ export interface Pace {
   perSecond: number
 }
 
-export const readModel = (profile: Profile): string => `bench-${profile}`
+const MARK_START = '[bench-'
+const MARK_END = ']'
 
-const MODEL_MARK = '"model":"bench-'
+/** Returns the mark that selects the reply. */
+export const markProfile = (profile: Profile): string => MARK_START + profile + MARK_END
 
-/** Returns the profile that a request body selects, or null. The body is JSON without spaces around the colon. */
+/** Returns the profile that a request body selects, or null. */
 export const readProfile = (body: Buffer): Profile | null => {
-  const at = body.indexOf(MODEL_MARK)
+  const at = body.indexOf(MARK_START)
   if (at < 0) return null
-  const start = at + MODEL_MARK.length
-  const name = body.toString('latin1', start, body.indexOf('"', start))
+  const start = at + MARK_START.length
+  const name = body.toString('latin1', start, body.indexOf(MARK_END, start))
   return PROFILES.find((profile) => profile === name) ?? null
 }
 

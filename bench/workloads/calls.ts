@@ -1,6 +1,6 @@
 import type { CallsPlan, CallsResult } from '../load/calls.ts'
 import type { Endpoint } from '../load/request.ts'
-import { type RunningSubject, type Subject, TRANSLATED } from '../subjects/subject.ts'
+import { type RunningSubject, TRANSLATED, WARM_UP } from '../subjects/subject.ts'
 import { isWhole, type Profile, type WholeProfile } from '../upstream/replies.ts'
 import {
   type Bench,
@@ -23,6 +23,9 @@ const BURST_CONNECTIONS = 8
 /** Low enough that the slowest subject is idle half of the time, so that latency does not include queueing. */
 const STEADY_CALLS_PER_SECOND = 400
 const STEADY_STREAMS_PER_SECOND = 100
+/** For gateways that the rates above overload. */
+const CALM_CALLS_PER_SECOND = 50
+const CALM_STREAMS_PER_SECOND = 40
 /** All calls that one turn of the event loop handles share its cost, so costs are also compared at one rate. */
 const EVEN_CALLS_PER_SECOND = 1_000
 const CALLS_LIMIT_MS = 60_000
@@ -38,15 +41,23 @@ interface Load {
 /** A whole response has one length per subject, taken from the one that was checked in full. */
 const wholeBodyBytes = new WeakMap<RunningSubject, number>()
 
-const run = (running: RunningSubject, bench: Bench, load: Load): Promise<CallsResult> => {
-  const { profile } = load
-  const bodyBytes = isWhole(profile) ? (wholeBodyBytes.get(running) ?? null) : null
+/** Below this share of a steady rate the subject is overloaded, and its latency is that of a queue. */
+const MIN_SHARE_OF_RATE = 0.8
+
+const run = async (running: RunningSubject, bench: Bench, load: Load): Promise<CallsResult> => {
+  const { profile, endpoint, perSecond, count } = load
+  const isKnown = isWhole(profile) && endpoint.rewrites !== true
+  const bodyBytes = isKnown ? (wholeBodyBytes.get(running) ?? null) : null
   const plan: CallsPlan = {
     ...load,
     expected: { chunks: splitChunks(profile, bench), bodyBytes },
     limitMs: CALLS_LIMIT_MS,
   }
-  return bench.load.calls(plan)
+  const result = await bench.load.calls(plan)
+  const rate = count / result.seconds
+  if (perSecond !== null && rate < MIN_SHARE_OF_RATE * perSecond)
+    throw new Error(`overloaded: ${Math.round(rate)} of ${perSecond} calls a second`)
+  return result
 }
 
 const check = async (
@@ -69,10 +80,20 @@ export const SAMPLE_SECONDS = 0.6
 /** How many calls or streams of the workload that was prepared last fill a sample. */
 const sampleCounts = new WeakMap<RunningSubject, number>()
 
-/** Makes the calls. Those of a sample follow from the rate that these had. */
+/** A slow subject has compiled what it runs after fewer calls. */
+const WARM_UP_LIMIT_MS = 10_000
+const FIRST_CALLS = 100
+
+/** Makes the calls in growing parts, as many as there is time for. Those of a sample follow from the rate of the last part. */
 const warmUp = async (running: RunningSubject, bench: Bench, load: Load): Promise<void> => {
-  const { seconds } = await run(running, bench, load)
-  sampleCounts.set(running, scaled((load.count / seconds) * SAMPLE_SECONDS, bench))
+  const deadline = performance.now() + WARM_UP_LIMIT_MS
+  let rate = 0
+  for (let done = 0, part = FIRST_CALLS; done < load.count && performance.now() < deadline; part *= 2) {
+    const count = Math.min(part, load.count - done)
+    rate = count / (await run(running, bench, { ...load, count })).seconds
+    done += count
+  }
+  sampleCounts.set(running, scaled(rate * SAMPLE_SECONDS, bench))
 }
 
 interface WholeCalls {
@@ -103,9 +124,9 @@ const whole = (
     enginesElsewhere: true,
     once: false,
     takes: (_subject, running) => find(running) !== null,
-    prepare: async (subject, running, bench) => {
+    prepare: async (_subject, running, bench) => {
       await check(running, bench, profile, find(running)!)
-      await warmUp(running, bench, load(running, scaled(share * subject.effort.warmUpCalls, bench), null))
+      await warmUp(running, bench, load(running, scaled(share * WARM_UP.calls, bench), null))
     },
     measure: (_subject, running, bench) => {
       const calls =
@@ -137,9 +158,9 @@ const burst: Workload = {
   enginesElsewhere: true,
   once: false,
   takes: () => true,
-  prepare: async ({ effort }, running, bench) => {
+  prepare: async (_subject, running, bench) => {
     await check(running, bench, 'burst', running.plain)
-    await warmUp(running, bench, burstLoad(running, scaled(effort.warmUpStreams, bench)))
+    await warmUp(running, bench, burstLoad(running, scaled(WARM_UP.streams, bench)))
   },
   measure: (_subject, running, bench) => {
     const streams = sampleCounts.get(running)!
@@ -179,10 +200,10 @@ const steady = (name: string, title: string, profile: 'small' | 'brief', perSeco
     once: false,
     takes: () => true,
     // As many calls as before a measurement of CPU: until a program has compiled what it runs, its slowest calls are later.
-    prepare: async ({ effort }: Subject, running, bench) => {
+    prepare: async (_subject, running, bench) => {
       await check(running, bench, profile, running.plain)
-      const count = profile === 'small' ? effort.warmUpCalls : effort.warmUpStreams
-      await run(running, bench, { ...load(running, scaled(count, bench)), perSecond: null })
+      const count = profile === 'small' ? WARM_UP.calls : WARM_UP.streams
+      await warmUp(running, bench, { ...load(running, scaled(count, bench)), perSecond: null })
     },
     measure: (_subject, running, bench) => {
       const sample = async () => {
@@ -223,6 +244,8 @@ export const callWorkloads: Workload[] = [
   whole('small-even', `small calls, ${EVEN_CALLS_PER_SECOND} a second`, { perSecond: EVEN_CALLS_PER_SECOND }),
   steady('latency', `small calls, ${STEADY_CALLS_PER_SECOND} a second`, 'small', STEADY_CALLS_PER_SECOND),
   steady('first-byte', `streams, ${STEADY_STREAMS_PER_SECOND} a second`, 'brief', STEADY_STREAMS_PER_SECOND),
+  steady('calm', `small calls, ${CALM_CALLS_PER_SECOND} a second`, 'small', CALM_CALLS_PER_SECOND),
+  steady('calm-first-byte', `streams, ${CALM_STREAMS_PER_SECOND} a second`, 'brief', CALM_STREAMS_PER_SECOND),
   burst,
   whole('small-tls', 'small calls, TLS to the upstream', { find: ({ tls }) => tls }),
   ...TRANSLATED.map((protocol) =>

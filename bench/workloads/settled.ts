@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Settling } from '../subjects/subject.ts'
+import { type Settling, WARM_UP } from '../subjects/subject.ts'
 import { type Bench, checkAnswer, startCpuCount, type Workload } from './workload.ts'
 
 /**
@@ -54,7 +54,7 @@ export const settledWorkload: Workload = {
   enginesElsewhere: false,
   once: false,
   takes: (_subject, running) => running.settling !== null,
-  prepare: async ({ effort }, running, bench) => {
+  prepare: async (_subject, running, bench) => {
     const settling = running.settling!
     const before = await wholeCalls(settling)
     await checkAnswer(settling.endpoint, 'small', bench)
@@ -63,7 +63,7 @@ export const settledWorkload: Workload = {
       if (performance.now() > deadline) throw new Error('the first call was not settled')
       await delay(SETTLE_POLL_MS)
     }
-    await callAndSettle(settling, bench, Math.round(effort.warmUpCalls * bench.size.effort))
+    await callAndSettle(settling, bench, Math.round(WARM_UP.calls * bench.size.effort))
   },
   measure: async (_subject, running, bench) => {
     const count = Math.round(CALLS * bench.size.effort)

@@ -23,6 +23,8 @@ import {
 
 const PACED_PER_SECOND = 10
 const HELD_PER_SECOND = 1
+/** For gateways that hundreds of paced streams overload. */
+const FEW_STREAMS = 20
 const PACED_OPENS_PER_SECOND = 500
 const HELD_OPENS_PER_SECOND = 1_500
 /** A stream must last longer than the opening of all others and the window, with time to spare. */
@@ -58,13 +60,14 @@ const whileOpen = async <T>(
   endpoint: Endpoint,
   bench: Bench,
   sample: () => Promise<T>,
+  count = bench.size[profile].streams,
 ): Promise<T> => {
   try {
     await bench.load.openStreams({
       endpoint,
       profile,
       expected: { chunks: bench.paces[profile].chunks, bodyBytes: null },
-      count: bench.size[profile].streams,
+      count,
       opensPerSecond: profile === 'paced' ? PACED_OPENS_PER_SECOND : HELD_OPENS_PER_SECOND,
       limitMs: STREAMS_LIMIT_MS,
     })
@@ -101,6 +104,7 @@ const paced = (
   name: string,
   title: string,
   endpointFor: (running: RunningSubject) => Endpoint | null,
+  few?: number,
 ): Workload => ({
   name,
   title,
@@ -112,7 +116,8 @@ const paced = (
     await checkAnswer(endpointFor(running)!, 'burst', bench)
   },
   measure: (_subject, running, bench) => {
-    const { streams, windowSeconds } = bench.size.paced
+    const { windowSeconds } = bench.size.paced
+    const streams = few ?? bench.size.paced.streams
     const sample = async (): Promise<Metrics> => {
       const window = await watch(running, bench, windowSeconds / SAMPLES_PER_ROUND)
       checkPace(window, streams, PACED_PER_SECOND)
@@ -122,9 +127,8 @@ const paced = (
         busyPercent: window.gatewayUs / window.seconds / 10_000,
       }
     }
-    return whileOpen('paced', endpointFor(running)!, bench, () =>
-      takeSamples(bench, SAMPLES_PER_ROUND, sample),
-    )
+    const samples = () => takeSamples(bench, SAMPLES_PER_ROUND, sample)
+    return whileOpen('paced', endpointFor(running)!, bench, samples, streams)
   },
 })
 
@@ -168,6 +172,7 @@ const memory: Workload = {
 
 export const streamWorkloads: Workload[] = [
   paced('paced', 'streams at 10 chunks a second', ({ plain }) => plain),
+  paced('paced-few', `${FEW_STREAMS} streams at 10 chunks a second`, ({ plain }) => plain, FEW_STREAMS),
   paced('paced-tls', 'paced streams, TLS to the upstream', ({ tls }) => tls),
   ...TRANSLATED.map((protocol) =>
     paced(

@@ -15,18 +15,48 @@ export const printShortCount = (value: number): string => SHORT_COUNT.format(val
 /** Prints an amount in its short form, for charts. */
 export const printShortAmount = (value: number): string => SHORT_AMOUNT.format(value)
 
+const AMOUNT = /^(-?)(\d+)(?:\.(\d+))?$/
+
 /** Groups the digits of a decimal text and keeps all decimals: an amount is never a floating-point number. */
-export function printAmount(amount: string, minDecimals = 2): string {
-  const [, sign = '', whole = '', decimals = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(amount) ?? []
+export function printExact(amount: string, minDecimals = 0): string {
+  const [, sign = '', whole = '', decimals = ''] = AMOUNT.exec(amount) ?? []
   if (whole === '') return amount
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',')
   const fraction = decimals.padEnd(minDecimals, '0')
   return `${sign === '-' ? '−' : ''}${grouped}${fraction && `.${fraction}`}`
 }
 
+const MIN_DECIMALS = 2
+const SIGNIFICANT_DECIMALS = 4
+
+/** Rounds a decimal text, half away from zero. */
+function round(amount: string, places: number): string {
+  const [, sign = '', whole = '', decimals = ''] = AMOUNT.exec(amount) ?? []
+  if (decimals.length <= places) return amount
+  const digits = BigInt(whole + decimals.slice(0, places)) + (decimals.charAt(places) >= '5' ? 1n : 0n)
+  const text = String(digits).padStart(places + 1, '0')
+  const kept = `${text.slice(0, -places)}.${text.slice(-places)}`.replace(/0+$/, '').replace(/\.$/, '')
+  return `${digits === 0n ? '' : sign}${kept}`
+}
+
+/** Prints an amount for reading: two decimals, and up to four significant ones of an amount below 100. */
+export function printAmount(amount: string): string {
+  const [, , whole = '', decimals = ''] = AMOUNT.exec(amount) ?? []
+  if (whole === '') return amount
+  const zeros = whole === '0' ? (/^0*/.exec(decimals)?.[0].length ?? 0) : 0
+  return printExact(
+    round(amount, whole.length > 2 ? MIN_DECIMALS : zeros + SIGNIFICANT_DECIMALS),
+    MIN_DECIMALS,
+  )
+}
+
+/** Returns the plain digits of a number that a person typed, in any form that the console prints. */
+export const parseAmount = (text: string): string =>
+  text.replace(/[\s,\u00a0\u202f]/g, '').replace('\u2212', '-')
+
 /** Prints money in its currency, such as `5.00 USD`. */
 export const printMoney = (amount: string, currency: string): string =>
-  `${printAmount(amount, 0)} ${currency.toUpperCase()}`
+  `${printExact(amount)} ${currency.toUpperCase()}`
 
 /** Prints a fraction as a percentage, such as `2.5 %`. */
 export const printShare = (share: number): string => `${(share * 100).toFixed(1)} %`

@@ -1,16 +1,11 @@
 /** The routes of the console. Each page is a separate chunk, loaded when it is first opened. */
 import { useLingui } from '@lingui/react'
 import type { QueryClient } from '@tanstack/react-query'
-import {
-  createRootRouteWithContext,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-  redirect,
-} from '@tanstack/react-router'
-import type { FunctionComponent } from 'react'
+import { createRootRouteWithContext, createRoute, createRouter, redirect } from '@tanstack/react-router'
+import { type FunctionComponent, useState } from 'react'
 import { sessionQuery } from './api/session.ts'
 import { printSearch, readSearch, validateTexts } from './search.ts'
+import { PageLoader } from './ui/page-loader.tsx'
 import { Shell } from './ui/shell.tsx'
 import { PageError, Skeleton } from './ui/states.tsx'
 
@@ -20,15 +15,20 @@ interface RouterContext {
 
 type Load<Name extends string> = () => Promise<Record<Name, FunctionComponent>>
 
-/** Loads a page when it is first opened, and renders it again when the user chooses another language. */
+/** Makes the component of a page, which loads when it is first opened and renders again in another language. */
 function lazyPage<Name extends string>(load: Load<Name>, name: Name) {
-  const Page = lazyRouteComponent(async () => ({ default: (await load())[name] as FunctionComponent }))
+  let Page: FunctionComponent | null = null
+  const loadPage = async () => {
+    Page = (await load())[name]
+  }
   // biome-ignore lint/correctness/noComponentHookFactories: this runs once for each page, as the module loads.
   const Localized = () => {
     useLingui()
-    return <Page />
+    const [, renderAgain] = useState(false)
+    return Page === null ? <PageLoader load={loadPage} onLoaded={() => renderAgain(true)} /> : <Page />
   }
-  return Object.assign(Localized, { preload: Page.preload })
+  // A page that cannot be loaded says so when it is opened.
+  return Object.assign(Localized, { preload: () => loadPage().catch(() => undefined) })
 }
 
 const accountSearch = validateTexts('account')

@@ -35,7 +35,7 @@ export const readSession = (): Stage<AuthenticatedCall, SessionCall> =>
 /** Adds the sums of the key's calls of today, and of the session. */
 export const findSpending = ({ callLog }: UsageDeps): Stage<SessionCall, SpendingCall> =>
   find(async ({ known: { account, key }, params: { sessionId, now } }, signal) => {
-    const ofKey = { accountId: account.id, keyId: key.id }
+    const ofKey = { accountId: account.id, keyIds: [key.id] }
     const [today, session] = await Promise.all([
       callLog.sumUsage({ ...ofKey, ...periodWindow('today', now) }, signal),
       sessionId === ''

@@ -3,9 +3,9 @@
  * See docs/api-rules.md, "Call log CSV, summary and detail".
  */
 import type { Observable } from 'rxjs'
+import type { CallPageQuery, CallPosition } from '../../schemas/call-log/page-query.ts'
 import type { CallPages } from '../../src/clickhouse/call-log.ts'
 import type { CallPositions } from '../../src/clickhouse/pages/list-positions.ts'
-import type { CallPageQuery, CallPosition } from '../../src/clickhouse/pages/query.ts'
 import { LOG_CSV_HEADER, printLogCsvRecord } from '../../src/core/call-log/csv.ts'
 import { printCursor } from '../../src/core/call-log/cursor.ts'
 import type { HeaderList, Reply } from '../../src/http/handler.ts'

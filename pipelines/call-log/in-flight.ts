@@ -2,11 +2,12 @@
  * Jobs that outlive their request and have not ended: the call log has no rows of them yet.
  * See docs/api-rules.md, "Call log list".
  */
+
+import type { CallPageQuery } from '../../schemas/call-log/page-query.ts'
 import { IN_FLIGHT_MAX_JOBS, type JobInFlight } from '../../schemas/call-log/query.ts'
 import { printCredits } from '../../schemas/money.ts'
 import { TASK_KINDS } from '../../schemas/tasks/kinds.ts'
 import { TASK_RULES } from '../../schemas/tasks/task.ts'
-import type { CallPageQuery } from '../../src/clickhouse/pages/query.ts'
 import type { Tasks } from '../../src/postgres/tasks/repository.ts'
 import type { OpenJob } from '../../src/postgres/tasks/types.ts'
 
@@ -34,13 +35,21 @@ function printJob({ task, keyName, keyPrefix }: OpenJob): JobInFlight {
  */
 export async function listJobsInFlight(
   tasks: Tasks,
-  { accountId, keyId, models, statuses, unitTypes, errorCodes, ref, sessionId }: CallPageQuery,
+  { accountId, keyIds, models, statuses, unitTypes, errorCodes, ref, sessionId }: CallPageQuery,
 ): Promise<JobInFlight[] | null> {
   // What has not ended has none of the statuses and no error code.
   if (statuses !== null || errorCodes !== null) return []
   const kinds =
     unitTypes === null ? null : TASK_KINDS.filter((kind) => unitTypes.includes(TASK_RULES[kind].unitType))
-  const query = { accountId, keyId, models, kinds, ref, sessionId, limit: IN_FLIGHT_MAX_JOBS }
+  const query = {
+    accountId,
+    keyId: keyIds?.[0] ?? null,
+    models,
+    kinds,
+    ref,
+    sessionId,
+    limit: IN_FLIGHT_MAX_JOBS,
+  }
   const jobs = await tasks.listOpenJobs(query).catch(() => null)
   return jobs === null ? null : jobs.map(printJob)
 }

@@ -1,6 +1,7 @@
 /** Reads a request for the call log: its scope, its filters and its form. See docs/api-rules.md, "Call log list". */
 
 import type { Credential } from '../../schemas/accounts/key.ts'
+import type { CallFilter, CallPageQuery } from '../../schemas/call-log/page-query.ts'
 import { type LogFormat, type LogQuery, type LogScope, logQuery } from '../../schemas/call-log/query.ts'
 import {
   LOG_CSV_MAX_ROWS,
@@ -9,7 +10,6 @@ import {
   type LogPeriod,
 } from '../../schemas/call-log/row.ts'
 import { Failure } from '../../schemas/failure.ts'
-import type { CallFilter, CallPageQuery } from '../../src/clickhouse/pages/query.ts'
 import { prefersCsv } from '../../src/core/accepted-format.ts'
 import { type LogCursor, parseCursor } from '../../src/core/call-log/cursor.ts'
 import { type LogWindow, periodWindow } from '../../src/core/call-log/window.ts'
@@ -70,15 +70,15 @@ export function assertVisible(reader: LogReader, scope: LogScope): void {
 export function limitToVisible(
   { account, key }: LogReader,
   { scope, key_id }: Pick<LogQuery, 'scope' | 'key_id'>,
-): Pick<CallFilter, 'accountId' | 'keyId'> | null {
-  if (scope === 'account') return { accountId: account.id, keyId: key_id ?? null }
-  return key_id === undefined || key_id === key.id ? { accountId: account.id, keyId: key.id } : null
+): Pick<CallFilter, 'accountId' | 'keyIds'> | null {
+  if (scope === 'account') return { accountId: account.id, keyIds: key_id === undefined ? null : [key_id] }
+  return key_id === undefined || key_id === key.id ? { accountId: account.id, keyIds: [key.id] } : null
 }
 
 /** Returns whose usage a key sees summed up: an employee's its own, any other its account's. */
-export const visibleUsage = ({ account, key }: LogReader): { accountId: string; keyId: string | null } => ({
+export const visibleUsage = ({ account, key }: LogReader): Pick<CallFilter, 'accountId' | 'keyIds'> => ({
   accountId: account.id,
-  keyId: key.kind === 'employee' ? key.id : null,
+  keyIds: key.kind === 'employee' ? [key.id] : null,
 })
 
 /** The part of a query that decides which page it is of which window. */

@@ -29,6 +29,7 @@ import {
 } from '../calls/balance.ts'
 import { assertPrice, readMaxPrice } from '../calls/max-price.ts'
 import type { Stage } from '../calls/pipeline.ts'
+import { addOthers, type CallWithOthers } from './other-models.ts'
 import type { PricedCall, ServedModel } from './select-model.ts'
 import type { CountedCall } from './stored/state.ts'
 
@@ -56,11 +57,15 @@ interface Estimated {
   readonly request: PricedCall['request']
   readonly model: Model
   readonly fallbacks: readonly ServedModel[]
+  readonly others: CallWithOthers['others']
   readonly call: EstimatedCall
 }
 
-/** Returns the estimate by the dearest model that may serve the call. */
-export function estimateCall({ call, request, model, fallbacks }: Estimated, mode: Estimate): Credits {
+/** Returns the estimate by the dearest model that may serve the call, and by those that its upstream may ask. */
+export function estimateCall(
+  { call, request, model, fallbacks, others }: Estimated,
+  mode: Estimate,
+): Credits {
   const options = { mode, now: request.submittedAt }
   const estimateBy = ({ price, entry }: Model) =>
     estimateAt({ price, pricing: entry.pricing! }, entry, call, options)
@@ -69,7 +74,7 @@ export function estimateCall({ call, request, model, fallbacks }: Estimated, mod
     const estimate = estimateBy(other)
     if (estimate > most) most = estimate
   }
-  return most
+  return others.length === 0 ? most : addOthers(most, others, { ...options, call, model })
 }
 
 /** Names of the fields that a refusal speaks of. */
@@ -121,8 +126,8 @@ export const explainCost = (priced: PricedCall, estimate: Credits, mode: Estimat
     : ` (up to ${printCredits(estimate)} credits${explainEstimate(priced, mode)})`
 
 /**
- * Refuses a call whose estimate is above its highest price, and leaves out the models that may serve in place of it
- * and are.
+ * Refuses a call whose estimate is above its highest price, and leaves out the models that may serve in place of it, or be
+ * asked by its upstream, and are.
  * @throws Failure `invalid_request`
  */
 export const limitPrice =
@@ -131,12 +136,13 @@ export const limitPrice =
     const maxPrice = readMaxPrice(call)
     if (maxPrice === null) return call
     const { estimate: mode } = catalog().config
-    const alone = { ...call, fallbacks: [] }
+    const alone = { ...call, fallbacks: [], others: [] }
     assertPrice(call, maxPrice, estimateCall(alone, mode), () => explainEstimate(alone, mode))
     const fallbacks = call.fallbacks.filter(
       ({ model }) => estimateCall({ ...alone, model }, mode) <= maxPrice,
     )
-    return { ...call, fallbacks }
+    const others = estimateCall({ ...call, fallbacks }, mode) <= maxPrice ? call.others : []
+    return { ...call, fallbacks, others }
   }
 
 const MS_PER_SECOND = 1000

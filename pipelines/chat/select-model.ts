@@ -23,6 +23,7 @@ import {
   selectCallable,
 } from '../../src/core/routing/catalog.ts'
 import type { Stage } from '../calls/pipeline.ts'
+import { type CallWithOthers, listOtherModels } from './other-models.ts'
 import type { ReadCall } from './read-call.ts'
 
 /** A model with the routes that a call may take to it. */
@@ -31,7 +32,7 @@ export interface ServedModel {
   readonly routes: readonly Route[]
 }
 
-export interface PricedCall extends ReadCall, ServedModel {
+export interface PricedCall extends ReadCall, ServedModel, CallWithOthers {
   /** The model that the request names. Another one serves where this one has no channel. */
   readonly requested: Model
   /** Models that serve when every channel of the one before has failed, in order. */
@@ -77,10 +78,11 @@ export const selectModel =
     requireTierPrice(call, model)
     const routes = listRoutes(catalog, model, call.protocol)
     const fallbacks = model.entry.fallbacks.length === 0 ? NO_FALLBACKS : listFallbacks(catalog, call, model)
-    if (routes.length > 0) return { ...call, requested: model, model, routes, fallbacks }
-    const [first, ...others] = fallbacks
+    const [first, ...next] = routes.length > 0 ? [{ model, routes }, ...fallbacks] : fallbacks
     if (first === undefined) throw notServed(catalog, call.protocol, model)
-    return { ...call, requested: model, ...first, fallbacks: others }
+    const all = [first, ...next].flatMap((served) => served.routes)
+    const others = listOtherModels(catalog, call, all, (other) => hasTierPrice(call, other))
+    return { ...call, catalog, requested: model, ...first, fallbacks: next, others }
   }
 
 /** Paths under which a client reaches a model, by protocol. */

@@ -62,11 +62,12 @@ export const commandCaller = (actor: string, accountId: string | null): Caller =
 })
 
 /**
- * Returns whether the caller sees only as much of an organization as a member does. Operators and auditors see all, whatever
- * role they have in it.
+ * Returns the member to whose keys the caller is limited in an organization; null: no limit. Operators and auditors see
+ * all, whatever role they have in it.
  */
-export const isMemberAlone = ({ installation, roles }: Caller, accountId: string): boolean =>
-  installation === null && roles.get(accountId) === 'member'
+export const findMember = ({ installation, roles, signedIn }: Caller, accountId: string): string | null =>
+  // An id that no account has lists nothing.
+  installation === null && roles.get(accountId) === 'member' ? (signedIn?.user.accountId ?? '') : null
 
 const toDenied = (message: string): Failure => new Failure('permission_denied', message)
 

@@ -53,21 +53,19 @@ function readInput({ method, isUpload }: Operation, request: GatewayRequest): ob
   return { ...given, ...inPath }
 }
 
-/** The answer of an operation with a `fileType`. */
-interface FileAnswer {
-  readonly name: string
-  readonly content_type: string
-  readonly base64: string
-}
+const PAGE_HEADERS: HeaderList = [
+  ['content-type', 'text/html; charset=utf-8'],
+  [
+    'content-security-policy',
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  ],
+]
 
-const toFileReply = ({ name, content_type, base64 }: FileAnswer) => ({
+const toPageReply = (html: string) => ({
   type: 'full' as const,
   status: 200,
-  headers: [
-    ['content-type', content_type],
-    ['content-disposition', `attachment; filename="${name}"`],
-  ] as const satisfies HeaderList,
-  body: Buffer.from(base64, 'base64'),
+  headers: PAGE_HEADERS,
+  body: html,
 })
 
 /** Runs the operation and answers with what it returns. */
@@ -99,7 +97,7 @@ const answer =
     })
     return from(running).pipe(
       map((body) => {
-        const reply = operation.fileType === undefined ? jsonReply(body) : toFileReply(body as FileAnswer)
+        const reply = operation.isPage === undefined ? jsonReply(body) : toPageReply(body as string)
         const headers = [...reply.headers, ...NO_STORE, ...cookies]
         return new Answered(call, of({ ...reply, status: operation.status ?? reply.status, headers }))
       }),

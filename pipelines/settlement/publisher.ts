@@ -19,6 +19,7 @@ import {
   Subject,
   Subscription,
   startWith,
+  take,
   takeUntil,
   timer,
 } from 'rxjs'
@@ -35,7 +36,7 @@ import { type OnStored, StoredMark } from './stored.ts'
 
 /** Time that a settlement waits for others that share its message. */
 const PUBLISH_LINGER_MS = 150
-/** The same while an answer waits. It grows with the batches that are not booked, so that an outage leaves fewer. */
+/** The same while an answer or a reader of the log waits. For answers it grows with the batches that are not booked, so that an outage leaves fewer. */
 const AWAITED_LINGER_MS = 2
 const AWAITED_BATCHES_PER_MS = 256
 /** The most batches that are published and not booked; further ones stay in the journal. */
@@ -82,11 +83,15 @@ export class SettlementPublisher {
   readonly #deps: PublisherDependencies
   readonly #scheduler: SchedulerLike
   readonly #mark: StoredMark
+  /** The same for PostgreSQL: readers of the call log wait for it. */
+  readonly #bookedMark: StoredMark
   readonly #outage: OutageLog
   /** In the order of the journal. */
   readonly #inFlight = new Map<string, Published>()
   readonly #confirmed$ = new Subject<string>()
   readonly #unbooked$ = new Subject<Published>()
+  /** A reader waits: batches are taken without a further wait. */
+  readonly #wanted$ = new Subject<void>()
   /** Something was written, or there is room again. */
   readonly #changed$ = new Subject<void>()
   readonly #running: Subscription
@@ -100,6 +105,7 @@ export class SettlementPublisher {
     this.#deps = deps
     this.#scheduler = scheduler
     this.#mark = new StoredMark(scheduler)
+    this.#bookedMark = new StoredMark(scheduler)
     this.#outage = new OutageLog(log, 'Publishing settlements')
     journal.onSettled(() => this.#changed$.next())
     this.#running = new Subscription(this.#listen())
@@ -110,6 +116,14 @@ export class SettlementPublisher {
   /** Calls `done` once JetStream has every settlement that the journal has taken until now. */
   callWhenStored(done: OnStored): void {
     this.#mark.callWhenStored(this.#deps.journal.settledTo, done)
+  }
+
+  /** Publishes at once, and calls `done` once every settlement that the journal has taken until now is booked. */
+  callWhenBooked(done: OnStored): void {
+    const { journal } = this.#deps
+    if (journal.depth().settlementsUnbooked === 0) return done()
+    this.#bookedMark.callWhenStored(journal.settledTo, done)
+    this.#wanted$.next()
   }
 
   /** Returns how long an answer has been waiting for JetStream, milliseconds. */
@@ -156,7 +170,7 @@ export class SettlementPublisher {
   #publish(): Subscription {
     const taken$ = this.#changed$.pipe(
       startWith(undefined),
-      exhaustMap(() => timer(this.#chooseLingerMs(), this.#scheduler)),
+      exhaustMap(() => race(timer(this.#chooseLingerMs(), this.#scheduler), this.#wanted$).pipe(take(1))),
       mergeMap(() => this.#takeBatches()),
     )
     return merge(taken$, this.#unbooked$)
@@ -202,6 +216,7 @@ export class SettlementPublisher {
       // A message that was delivered twice can be named twice.
       if (!this.#inFlight.delete(batch.id)) continue
       this.#mark.markStored(batch)
+      this.#bookedMark.markStored(batch)
       this.#deps.journal.confirm(batch)
       for (const [id, cost] of batch.costs) costs.set(id, (costs.get(id) ?? 0n) + cost)
     }
@@ -223,6 +238,7 @@ export class SettlementPublisher {
         }
         this.#inFlight.set(batch.id, published)
         this.#mark.add(batch)
+        this.#bookedMark.add(batch)
         batches.push(published)
       }
     } catch (error) {
@@ -238,6 +254,7 @@ export class SettlementPublisher {
   }
 
   #chooseLingerMs(): number {
+    if (this.#bookedMark.isAwaited) return AWAITED_LINGER_MS
     if (!this.#hasWaitingAnswers()) return PUBLISH_LINGER_MS
     return Math.min(
       PUBLISH_LINGER_MS,

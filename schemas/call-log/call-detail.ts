@@ -1,7 +1,7 @@
 /**
  * The settings and the outcome of a call, beyond the other columns of its row, as JSON. One is kept for every call
  * ever made: fields that the client did not send, and usual values, are left out. Never any text of a prompt or an
- * answer, and nothing that names a channel or its name of the model.
+ * answer. Only what is for operators names a channel.
  */
 import { z } from 'zod'
 import { CHAT_PROTOCOLS, SERVER_TOOLS } from '../config/catalog.ts'
@@ -46,6 +46,24 @@ const counts = z.object({
   server_tools: z.partialRecord(z.enum(SERVER_TOOLS), count).optional(),
 })
 export type StoredCounts = z.infer<typeof counts>
+
+/** What one of several models is charged for. */
+const modelCharge = z.object({
+  model: z.string(),
+  /** The model whose price holds, where the catalog has none of that name: the dearest of the channel. */
+  priced_as: z.string().optional(),
+  input_tokens: count,
+  cached_tokens: count,
+  cache_write_tokens: count,
+  output_tokens: count,
+  reasoning_tokens: count,
+  server_tool_calls: count,
+  counts: counts.optional(),
+  prices,
+  /** Units of 1e-8 credit. */
+  cost: z.string().regex(/^\d+$/),
+})
+export type StoredModelCharge = z.infer<typeof modelCharge>
 
 export const CALL_DETAIL_FIELDS = {
   // The client's request.
@@ -103,6 +121,8 @@ export const CALL_DETAIL_FIELDS = {
   usage_suspect: z.string(),
   /** The numbers of such a report, as it came: JSON, cut where it is long. For operators: it may have costs. */
   usage_reported: z.string(),
+  /** The attempts that failed by the fault of their channel, `1:primary 2:spare`. For operators: customers see no channel. */
+  failed_channels: z.string(),
   /** 1 where the upstream names another model in its answer than was requested. */
   answered_by_other_model: count,
   /** The result of a job that outlives its request. */
@@ -112,6 +132,8 @@ export const CALL_DETAIL_FIELDS = {
   counts,
   /** The prices that held. */
   prices,
+  /** Counts and prices of each model, where several made the answer. */
+  models: z.array(modelCharge),
   /** The calculation of a cost that is not by tokens. */
   charge: z.string(),
   /** The ids of the refused calls that the row stands for, without what is the same of all; separated by spaces. */

@@ -23,7 +23,6 @@ const UPLOAD = {
   schema: z.object({ file: z.array(z.string().meta({ format: 'binary' })).describe('Any names.') }),
 }
 
-const FILE_NAME = { 'content-disposition': 'The name of the file.' } as const
 /** Inputs that name what may not be there. */
 const NAMES_SOMETHING = /_id$/
 const NOT_FOUND: readonly FailureCode[] = ['not_found']
@@ -61,7 +60,7 @@ function toEndpoint(operation: Operation): Endpoint {
     isSensitive,
     isStream,
     isUpload,
-    fileType,
+    isPage,
     status,
     failures = [],
   } = operation
@@ -88,12 +87,11 @@ function toEndpoint(operation: Operation): Endpoint {
     ...(isUpload && { form: UPLOAD }),
     ...(isIdempotent && { headers: IDEMPOTENCY }),
     ...(isStream && { headers: CONTINUES }),
-    ...(fileType !== undefined && { answerHeaders: FILE_NAME }),
     ...(status !== undefined && { status }),
     answers:
-      fileType === undefined
+      isPage === undefined
         ? [{ contentType: isStream ? 'text/event-stream' : 'application/json', body: answer }]
-        : [{ contentType: fileType, says: 'A file.' }],
+        : [{ contentType: 'text/html', says: 'A page.' }],
     failures: [
       'invalid_request',
       ...(names.some((name) => inPath.includes(name) || NAMES_SOMETHING.test(name)) ? NOT_FOUND : []),

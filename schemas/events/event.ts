@@ -28,6 +28,9 @@ export const TASK_CHANGES_SUBJECT = 'tollgate.task_news'
 /** Core NATS subject (no store): notifications of bookings, for every gateway process. */
 export const BOOKED_SUBJECT = 'tollgate.booked'
 
+/** Core NATS subject (no store): asks every gateway process to book what ended there, and to answer then. */
+export const BOOK_SUBJECT = 'tollgate.book'
+
 /** A bigint of 1e-8 credit, printed in decimal digits. */
 const units = z.string().regex(/^-?\d+$/)
 

@@ -73,8 +73,8 @@ interface Description<Input extends z.ZodObject, Answer extends z.ZodType> {
    * than the database.
    */
   readonly isIdempotent?: true | 'by-operation'
-  /** Answers with a file of this media type. */
-  readonly fileType?: string
+  /** Answers with a page: HTML text. */
+  readonly isPage?: true
   /** Answers with server-sent events: the schema of the answer is that of their data. */
   readonly isStream?: true
   /** Takes files as a multipart form: the input is in the path and the query. */

@@ -12,6 +12,7 @@ const MAX_SEED = 2 ** 32 - 1
 const MAX_TOOL_CALLS = 32
 const MAX_SEARCHES = 16
 const MAX_IMAGES = 8
+const MAX_ADVICE = 1_000
 const MAX_WORD_CHARACTERS = 64
 const MAX_PIECE_BYTES = 1_000_000
 const MAX_TIMES = 1_000_000
@@ -43,6 +44,7 @@ const GRAMMAR = {
   linger: wholeNumber(0, MAX_WAIT_MS),
   tokens: wholeNumber(0, MAX_TOKENS),
   text: (value: string) => value,
+  talk: flag,
   seed: wholeNumber(0, MAX_SEED),
   prompt_tokens: wholeNumber(0, MAX_COUNTED_TOKENS),
   cached: wholeNumber(0, MAX_COUNTED_TOKENS),
@@ -60,6 +62,9 @@ const GRAMMAR = {
   calls: namedCalls,
   searches: wholeNumber(0, MAX_SEARCHES),
   images: wholeNumber(0, MAX_IMAGES),
+  advice: wholeNumber(0, MAX_ADVICE),
+  declined: wholeNumber(0, MAX_TOKENS),
+  other_model: identifier,
   strict_input: flag,
   usage: parseWord(USAGE_MODES),
   usage_form: parseWord(USAGE_FORMS),
@@ -248,6 +253,14 @@ function faultText(value: string): string {
 }
 
 const MESSAGE_DIRECTIVES = /\[simulate:([^\]]*)\]/
+
+/** Returns the text of a message without directives. Parts that have no `text` say nothing. */
+export function readText(content: unknown): string {
+  const parts: readonly unknown[] = Array.isArray(content) ? content : [content]
+  const texts = parts.map((part) => (isObject(part) ? part.text : part))
+  const said = texts.filter((text) => typeof text === 'string').join(' ')
+  return said.replace(MESSAGE_DIRECTIVES, '').replace(/\s+/g, ' ').trim()
+}
 
 /** Where the parts of messages, and the results of tools, have their text. */
 const TEXT_FIELDS = ['text', 'content', 'output', 'parts', 'functionResponse', 'response']

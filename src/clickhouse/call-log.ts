@@ -9,6 +9,7 @@ import type {
 } from '../../schemas/call-log/audit.ts'
 import type { LogRow, Settlement } from '../../schemas/call-log/columns.ts'
 import type { CallWithDetail } from '../../schemas/call-log/detail.ts'
+import type { CallPageQuery, InstallationPageQuery } from '../../schemas/call-log/page-query.ts'
 import type { LoggedCall } from '../../schemas/call-log/unbooked.ts'
 import type { UsageGroup } from '../../schemas/management/calls/usage.ts'
 import { bucketSums, listCallsBetween, sumMonths } from './audit/calls.ts'
@@ -19,9 +20,10 @@ import { connect, isUnknownTable, toFailure } from './connection.ts'
 import { migrate } from './migrate.ts'
 import { type CallQuery, findCall } from './pages/find-call.ts'
 import { type CallPage, findCalls } from './pages/find-calls.ts'
+import { findInstallationCalls, type InstallationCallPage } from './pages/find-installation-calls.ts'
 import { type CallPositions, type CallsAtQuery, findCallsAt, listPositions } from './pages/list-positions.ts'
-import type { CallPageQuery } from './pages/query.ts'
 import { type CallSeriesPoint, type CallSeriesQuery, callSeries } from './summaries/call-series.ts'
+import { type ChannelHealth, type ChannelHealthQuery, readChannelHealth } from './summaries/channel-health.ts'
 import { type DailyGroup, type DailyUsage, sumUsageByDay } from './summaries/daily-usage.ts'
 import { type CallSummary, summarizeCalls } from './summaries/summarize-calls.ts'
 import type { AccountWindow, CallSums } from './summaries/summed-rows.ts'
@@ -44,6 +46,7 @@ export interface CallPages {
   findCalls(query: CallPageQuery, caller?: AbortSignal): Promise<CallPage>
   listPositions(query: CallPageQuery, caller?: AbortSignal): Promise<CallPositions>
   findCallsAt(query: CallsAtQuery, caller?: AbortSignal): Promise<LogRow[]>
+  findInstallationCalls(query: InstallationPageQuery, caller?: AbortSignal): Promise<InstallationCallPage>
   findCall(query: CallQuery, caller?: AbortSignal): Promise<CallWithDetail | null>
 }
 
@@ -51,6 +54,7 @@ export interface CallPages {
 export interface CallSummaries {
   summarizeCalls(window: AccountWindow, caller?: AbortSignal): Promise<CallSummary>
   callSeries(query: CallSeriesQuery, caller?: AbortSignal): Promise<CallSeriesPoint[]>
+  readChannelHealth(query: ChannelHealthQuery, caller?: AbortSignal): Promise<ChannelHealth[]>
   sumUsageByDay(
     query: AccountWindow & { readonly by: DailyGroup },
     caller?: AbortSignal,
@@ -179,9 +183,11 @@ export function openCallLog(url: string, cluster: string | null = null): CallLog
     findCalls: bindQuery(findCalls),
     listPositions: bindQuery(listPositions),
     findCallsAt: bindQuery(findCallsAt),
+    findInstallationCalls: bindQuery(findInstallationCalls),
     findCall: bindQuery(findCall),
     summarizeCalls: bindQuery(summarizeCalls),
     callSeries: bindQuery(callSeries),
+    readChannelHealth: bindQuery(readChannelHealth),
     sumUsageByDay: bindQuery(sumUsageByDay),
     sumUsage: bindQuery(sumUsage),
     sumCostByDay: bindQuery(sumCostByDay),

@@ -112,6 +112,11 @@ export class Limiter {
     return this.#state.countInFlight(subject)
   }
 
+  /** Number of gateway processes that this one knows, itself included. */
+  get processCount(): number {
+    return this.#members.ids.length + 1
+  }
+
   /** Resolves when it is known who leads, or when that takes too long. */
   waitUntilJoined(): Promise<void> {
     return this.#joined.promise

@@ -48,10 +48,13 @@ export interface Nats {
   sendDirectly(messageId: string, payload: Uint8Array): void
   /** Receives settlement messages that are sent directly, each at one settler. The returned function ends it. */
   receiveDirectly(deliver: (delivery: Delivery) => void): () => void
-  /** Sends a request to all processes, and returns the answers within the bound; null without a connection. */
-  survey(subject: string, boundMs: number): Promise<string[] | null>
-  /** Answers each request on the subject, over losses of the connection, until `close`. */
-  answer(subject: string, reply: () => string): void
+  /**
+   * Sends a request to all processes, and returns the answers within the bound; null without a connection.
+   * @param count where given, ends with so many answers
+   */
+  survey(subject: string, boundMs: number, count?: number): Promise<string[] | null>
+  /** Answers each request on the subject, over losses of the connection, until `close`. `reply` must not reject. */
+  answer(subject: string, reply: () => string | Promise<string>): void
   /**
    * Counts the settlement messages of a subject, which may have wildcards, that are stored and not acknowledged.
    * @throws Error when JetStream does not answer
@@ -136,8 +139,8 @@ export function openNats({ url, name, log, replicas }: NatsOptions): Nats {
       ),
     listen: (subject, onMessage, onGap) =>
       listen(connection, subject, ({ data }) => onMessage(data), { onGap }),
-    survey: async (subject, boundMs) =>
-      connection.current === null ? null : askAll(connection.current, subject, boundMs),
+    survey: async (subject, boundMs, count) =>
+      connection.current === null ? null : askAll(connection.current, subject, boundMs, count),
     answer: (subject, reply) => answer(connection, subject, reply),
     async countSettlements(subject) {
       if (connection.current === null) throw new Error('NATS is not connected.')
@@ -167,12 +170,13 @@ function awaitConnection(connection: Connection, boundMs: number): Promise<void>
   })
 }
 
-function answer(connection: Connection, subject: string, reply: () => string): void {
+function answer(connection: Connection, subject: string, reply: () => string | Promise<string>): void {
   connection.use({
     onConnected(fresh) {
       fresh.subscribe(subject, {
         callback: (error, message) => {
-          if (error === null) message.respond(reply())
+          if (error !== null) return
+          void Promise.resolve(reply()).then((text) => !fresh.isClosed() && message.respond(text))
         },
       })
     },

@@ -34,15 +34,19 @@ export async function survey({ url, name, log, subject, boundMs }: SurveyOptions
   }
 }
 
-/** Sends a request to all processes, and returns the answers within the bound. */
+/** Sends a request to all processes, and returns the answers within the bound. @param count ends with so many */
 export async function askAll(
   connection: NatsConnection,
   subject: string,
   maxWait: number,
+  count?: number,
 ): Promise<string[]> {
   const answers: string[] = []
   try {
-    const options = { strategy: 'stall', stall: STALL_MS, maxWait } as const
+    const options =
+      count === undefined
+        ? ({ strategy: 'stall', stall: STALL_MS, maxWait } as const)
+        : ({ strategy: 'count', maxMessages: count, maxWait } as const)
     for await (const message of await connection.requestMany(subject, '', options))
       answers.push(message.string())
   } catch {

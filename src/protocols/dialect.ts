@@ -37,6 +37,18 @@ export interface CallUnits {
   readonly most: number
 }
 
+/** A model that a request lets its upstream ask besides its own. */
+export interface OtherModel {
+  /** A fallback answers where the model before it declines; an advisor is asked on the way. */
+  readonly field: 'fallbacks' | 'advisor'
+  /** The client's name for it. */
+  readonly name: string
+  /** Tokens of its answer; null: as the field has none, the call's or the model's own. */
+  readonly outputLimit: number | null
+  /** How often it is asked at most; null where the client leaves that open. */
+  readonly mostRuns: number | null
+}
+
 /** The pipeline's view of a request in any protocol. */
 export interface ChatCall {
   readonly model: string
@@ -74,7 +86,9 @@ export interface ChatCall {
   readonly conversationKey?: string
   /** It asks the upstream to summarise a long prompt before it answers. */
   readonly compacts?: boolean
-  /** Names of fields that no upstream gets: they would cost what has no price, or have no meaning there; absent without any. */
+  /** Absent where the request has no field for them. */
+  readonly otherModels?: readonly OtherModel[]
+  /** Names of fields that no upstream gets: they have no meaning there; absent without any. */
   readonly leftOut?: readonly string[]
   /** The client gets text completions. */
   readonly isTextCompletion?: boolean
@@ -116,6 +130,8 @@ export interface EncodeOptions {
   readonly askUsage: boolean
   /** Tools that the upstream may run: a translation leaves the others out. Their calls would have no price. */
   readonly serverTools: readonly ServerTool[]
+  /** The upstream's names of other models that it may ask, by the client's; absent: none. */
+  readonly otherModels?: ReadonlyMap<string, string>
   /** Files that the upstream cannot fetch itself, by URL, as the gateway fetched them. */
   readonly fetched: ReadonlyMap<string, FetchedFile>
 }
@@ -167,6 +183,8 @@ export interface Metered {
   readonly responseId?: string
   /** The upstream's ids of the items of that response; absent without any. */
   readonly itemIds?: readonly string[]
+  /** How often an advisor was asked, where its tokens are not reported; 0 or absent otherwise. */
+  readonly unreportedAdvice?: number
   /** Prompt and output were reported, the output with or after the last character: final, should the answer end here. */
   readonly isUsageWhole: boolean
 }

@@ -15,10 +15,12 @@ import {
   cpuNs,
   parseCoreTimes,
   parseCpuList,
+  parseProportionalBytes,
   parseResidentBytes,
   parseSchedstat,
   parseStat,
   processTree,
+  proportionalBytes,
   residentBytes,
 } from '../../bench/harness/proc.ts'
 import { median, quantile, Samples } from '../../bench/harness/statistics.ts'
@@ -30,6 +32,7 @@ import { ResponseReader } from '../../bench/load/response-reader.ts'
 import { chooser, parseOptions } from '../../bench/options.ts'
 import { isMet } from '../../bench/report/aim.ts'
 import { listAims } from '../../bench/report/calls/aims.ts'
+import { comparisonTables } from '../../bench/report/calls/comparison.ts'
 import { areComparable, inPlacement, placementsIn } from '../../bench/report/calls/placement.ts'
 import { printReport } from '../../bench/report/calls/report.ts'
 import { addedTo, computeMedian, type Results, type Row, ratioTo } from '../../bench/report/calls/results.ts'
@@ -40,7 +43,16 @@ import { figure, toMarkdown, toText } from '../../bench/report/table.ts'
 import { rotate } from '../../bench/runner.ts'
 import { nullJournal } from '../../bench/subjects/null-journal.ts'
 import { readRole } from '../../bench/subjects/tollgate-processes.ts'
-import { chunkAt, DONE, readProfile, SMALL_BODY, usageChunk } from '../../bench/upstream/replies.ts'
+import {
+  chunkAt,
+  DONE,
+  readProfile,
+  SMALL_BODY,
+  streamText,
+  TOKEN,
+  usageChunk,
+} from '../../bench/upstream/replies.ts'
+import { startUpstream } from '../../bench/upstream/start.ts'
 import type { Metrics } from '../../bench/workloads/workload.ts'
 import type { Settlement } from '../../schemas/call-log/columns.ts'
 import { WalletView } from '../../src/core/pricing/wallet.ts'
@@ -66,7 +78,16 @@ t.test('command line', async (t) => {
 
   t.test('without options everything is chosen, in full', async (t) => {
     const options = parseOptions([], KNOWN)
-    t.same(options, { help: false, quick: false, only: null, skip: [], out: null })
+    t.same(options, {
+      help: false,
+      quick: false,
+      only: null,
+      skip: [],
+      with: [],
+      peers: [],
+      port: 0,
+      out: null,
+    })
     t.same(SUBJECTS.filter(chooser(SUBJECTS, options)), SUBJECTS)
   })
 
@@ -74,6 +95,43 @@ t.test('command line', async (t) => {
     t.throws(() => parseOptions(['--fast'], KNOWN), /--fast/)
     t.throws(() => parseOptions(['--only', 'apache'], KNOWN), /"apache"/)
     t.throws(() => parseOptions(['small'], KNOWN), /'small'/)
+    t.throws(() => parseOptions(['--port', '70000'], KNOWN), /--port must be/)
+  })
+
+  t.test('a subject on request takes part only where it is named', async (t) => {
+    const choose = (...args: string[]) =>
+      SUBJECTS.filter(chooser(SUBJECTS, parseOptions(args, KNOWN), ['tollgate']))
+    t.same(choose(), ['nginx'])
+    t.same(choose('--with', 'tollgate'), SUBJECTS)
+    t.same(choose('--only', 'tollgate'), ['tollgate'])
+    t.same(choose('--only', 'nginx', '--with', 'tollgate'), SUBJECTS)
+    t.same(choose('--with', 'tollgate', '--skip', 'tollgate'), ['nginx'])
+  })
+
+  t.test('a peer needs an address on this machine, a model and a process', async (t) => {
+    const read = (...specs: string[]) =>
+      parseOptions(
+        specs.flatMap((spec) => ['--peer', spec]),
+        KNOWN,
+      ).peers
+    const [peer, other] = read(
+      'mine=http://127.0.0.1:3000/v1,model=m,key=k,pid=1,header=x-a:b:c,does=counts tokens',
+      'yours=http://localhost:4000/v1,model=m,pid=1',
+    )
+    t.match(peer, { name: 'mine', title: 'mine', work: 'counts tokens' })
+    t.match(other, { name: 'yours', work: 'not given' })
+    for (const [spec, reason] of [
+      ['mine', /NAME=URL/],
+      ['mine=http://example.com/v1,model=m,pid=1', /127\.0\.0\.1/],
+      ['mine=https://127.0.0.1:3000/v1,model=m,pid=1', /http:/],
+      ['mine=http://127.0.0.1:3000/v1,pid=1', /model= is missing/],
+      ['mine=http://127.0.0.1:3000/v1,model=m', /pid= must be/],
+      ['mine=http://127.0.0.1:3000/v1,model=m,pid=x', /pid= must be/],
+      ['mine=http://127.0.0.1:3000/v1,model=m,pid=1,size=3', /"size" is not one of/],
+      ['mine=http://127.0.0.1:3000/v1,model=m,pid=1,header=x', /header= must be/],
+      ['nginx=http://127.0.0.1:3000/v1,model=m,pid=1', /"nginx" is the name of another/],
+    ] as const)
+      t.throws(() => read(spec), reason, spec)
   })
 
   /** Processes that were started, by whomever, with the mark in their environment. */
@@ -179,8 +237,9 @@ t.test('statistics', async (t) => {
   })
 })
 
+const CHUNKS = 6
+
 t.test('event counter', async (t) => {
-  const CHUNKS = 6
   const STREAM = Array.from({ length: CHUNKS }, (_, i) => chunkAt(i, CHUNKS)).join('') + DONE
 
   const count = (text: string, size: number): EventCounter => {
@@ -213,6 +272,16 @@ t.test('event counter', async (t) => {
     t.equal(counter.events, 1)
   })
 
+  t.test('another mark is counted however the bytes are cut', async (t) => {
+    const text = streamText(9)
+    for (let size = 1; size <= 20; size++) {
+      const counter = new EventCounter(Buffer.from(TOKEN))
+      const bytes = Buffer.from(`{" tok":1}${text} to tokentoken ${TOKEN}`)
+      for (let at = 0; at < bytes.length; at += size) counter.add(bytes.subarray(at, at + size))
+      t.equal(counter.events, 9, `cut at every ${size} bytes`)
+    }
+  })
+
   t.test('the probe takes the upstream as it is and nothing else', async (t) => {
     t.doesNotThrow(() => checkBody('burst', CHUNKS, STREAM))
     t.doesNotThrow(() => checkBody('small', 0, SMALL_BODY))
@@ -222,11 +291,28 @@ t.test('event counter', async (t) => {
   })
 
   t.test('the upstream knows what a request asks for, and counts tokens as it sends them', async (t) => {
-    t.equal(readProfile(Buffer.from(requestBody('paced', ''))), 'paced')
-    t.equal(readProfile(Buffer.from('{"model":"bench-other"}')), null)
+    t.equal(readProfile(Buffer.from(requestBody('paced', 'gpt'))), 'paced')
+    t.equal(readProfile(Buffer.from('{"content":"[bench-other] Summarize"}')), null)
     t.equal(readProfile(Buffer.from('{}')), null)
     t.match(usageChunk(CHUNKS), /"completion_tokens":4,/)
   })
+})
+
+t.test('the upstream takes a body in chunks, and lists its model', async (t) => {
+  t.teardown(endAll)
+  const pace = { chunks: CHUNKS, perSecond: 10 }
+  const { port } = await startUpstream(
+    { burst: pace, brief: pace, paced: pace, held: pace, tls: null, port: 0 },
+    null,
+  )
+  const body = new Blob([requestBody('burst', 'any')]).stream()
+  const answer = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
+    method: 'POST',
+    body,
+    duplex: 'half',
+  })
+  checkBody('burst', CHUNKS, await answer.text())
+  t.match(await (await fetch(`http://127.0.0.1:${port}/v1/models`)).json(), { data: [{ id: 'bench' }] })
 })
 
 t.test('proc', async (t) => {
@@ -244,6 +330,11 @@ t.test('proc', async (t) => {
   t.test('resident memory is in kB in the file and in bytes here', async (t) => {
     t.equal(parseResidentBytes('Name:\tx\nVmHWM:\t  9 kB\nVmRSS:\t    2048 kB\nThreads:\t1\n'), 2_097_152)
     t.equal(parseResidentBytes('Name:\tkthreadd\nThreads:\t1\n'), 0)
+  })
+
+  t.test('the proportional share of memory is in kB in the file and in bytes here', async (t) => {
+    t.equal(parseProportionalBytes('Rss:    4096 kB\nPss:    1024 kB\nPss_Dirty: 9 kB\n'), 1_048_576)
+    t.equal(parseProportionalBytes(''), 0)
   })
 
   t.test('a list of cores has single ones and ranges', async (t) => {
@@ -268,6 +359,7 @@ t.test('proc', async (t) => {
       t.ok(processTree(process.pid).includes(pid))
       t.ok(cpuNs([pid]) > 0)
       t.ok(residentBytes([pid]) > 1_000_000)
+      t.ok(proportionalBytes([pid]) > 100_000)
       child.stdin.end()
       await once(child, 'exit')
       t.notOk(processTree(process.pid).includes(pid))
@@ -436,6 +528,8 @@ t.test('report', async (t) => {
   const subject = (name: string, title: string, skipped: string | null = null) => ({
     name,
     title,
+    work: 'nothing',
+    settings: name === 'nginx' ? ['one worker'] : [],
     version: skipped ? '' : '1',
     skipped,
   })
@@ -516,7 +610,7 @@ t.test('report', async (t) => {
 
   t.test('aims compare with the bare parts; an aim is met, missed or not measured', async (t) => {
     const aims = listAims(RESULTS)
-    t.same(aims.map(isMet), [true, null, false, true, false, null])
+    t.same(aims.map(isMet), [true, null, false, true, false, null, null])
     t.equal(aims[0]!.value, 19 / 15)
   })
 
@@ -626,13 +720,46 @@ t.test('report', async (t) => {
   })
 
   t.test('the report names what failed or was skipped', async (t) => {
-    t.same(printRemarks(RESULTS), ['skipped: Portkey: no network', 'FAILED: nginx under burst: status 502'])
+    t.same(printRemarks(RESULTS), [
+      'settings of nginx: one worker',
+      'skipped: Portkey: no network',
+      'FAILED: nginx under burst: status 502',
+    ])
     const text = printTables(RESULTS).map(toText).join('\n')
     t.match(text, /nginx .*FAILED/)
     t.match(text, /settled call, .* 160 µs +60.0 µs +MISSED/)
     t.match(text, /small call, .* 1.27 x bare parts +2.10 x bare parts +met/)
     t.notMatch(text, /Portkey/)
     t.match(toPage(printReport(RESULTS), 'latest.svg'), /!\[.+\]\(latest\.svg\)/)
+  })
+
+  t.test('gateways stand side by side, and a row that one cannot do says why', async (t) => {
+    const rest: Row = {
+      workload: 'rest',
+      subject: 'tollgate',
+      failed: null,
+      rounds: [[{ memoryMb: 640, busyPercent: 3, processes: 11 }]],
+    }
+    const burst: Row = { ...rest, workload: 'burst', rounds: [[{ cpuPerChunkUs: 2 }]] }
+    const other = { ...subject('other', 'Other'), work: 'counts' }
+    const small: Row = { ...rest, workload: 'rest', subject: 'other', rounds: [[{ memoryMb: 28 }]] }
+    const [speed, size, losses] = comparisonTables({
+      ...RESULTS,
+      subjects: [...RESULTS.subjects, other],
+      rows: [...RESULTS.rows, rest, burst, small],
+    })
+    t.same(speed!.columns, ['', 'nginx', 'Tollgate', 'Other'])
+    t.same(speed!.rows, [
+      ['CPU of its process per small call, µs', '12.0', '24.0', '–'],
+      ['CPU per chunk of a burst, µs', 'failed (status 502)', '2.00', '–'],
+      ['small call at 400 a second, p50 and p99, µs', '70.0, 130', '80.0, 190', '–, –'],
+    ])
+    t.same(size!.rows[0], ['what it does with a call', 'nothing', 'nothing', 'counts'])
+    t.same(losses!.rows, [['memory of all processes at rest, MB', '640', '28.0 (Other)']])
+    t.same(
+      size!.rows.find(([title]) => title!.includes('at rest, MB')),
+      ['memory of all processes at rest, MB', '–', '640', '28.0'],
+    )
   })
 
   /** Returns the names of all elements. Throws where they do not nest. */

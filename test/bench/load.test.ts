@@ -16,7 +16,7 @@ const listen = async (t: Test, answer: RequestListener): Promise<number> => {
   return Number(new URL(url).port)
 }
 
-const endpoint = (port: number) => ({ port, path: '/', headers: {}, modelSuffix: '' })
+const endpoint = (port: number) => ({ port, path: '/', headers: {}, model: 'bench' })
 
 const smallCalls = (port: number): CallsPlan => ({
   endpoint: endpoint(port),
@@ -80,6 +80,24 @@ t.test('a stream must have all its chunks and [DONE]', async (t) => {
   await t.rejects(runCalls(streamCalls(port)), { message: /3 chunks instead of 4|2 chunks instead of 4/ })
   text = STREAM.slice(0, -DONE.length)
   await t.rejects(runCalls(streamCalls(port)), { message: /did not end in \[DONE\]/ })
+})
+
+t.test('of a gateway that writes answers anew the text counts', async (t) => {
+  let body = JSON.stringify({ ...JSON.parse(SMALL_BODY), id: 'another', extra: 1 })
+  const port = await listen(t, (_req, res) => res.end(body))
+  const plan = (wanted: CallsPlan): CallsPlan => ({
+    ...wanted,
+    endpoint: { ...endpoint(port), rewrites: true },
+    expected: { ...wanted.expected, bodyBytes: null },
+  })
+  await t.resolves(runCalls(plan(smallCalls(port))))
+  body = '{"choices":[]}'
+  await t.rejects(runCalls(plan(smallCalls(port))), { message: /not the upstream's answer/ })
+  const [first = '', ...others] = STREAM.split('\n\n')
+  body = [first, ': a comment', ...others].join('\n\n')
+  await t.resolves(runCalls(plan(streamCalls(port))))
+  body = STREAM.replace(chunkAt(1, CHUNKS), '')
+  await t.rejects(runCalls(plan(streamCalls(port))), { message: /3 chunks instead of 4/ })
 })
 
 t.test('open streams are counted while they run, and must all end well', async (t) => {

@@ -30,7 +30,9 @@ t.test('the palette', async (t) => {
     await inspectPage(t, page, 'palette-found')
     await page.keyboard.press('Enter')
     const drawer = page.getByRole('dialog', { name: 'laptop' })
-    await drawer.getByLabel('Models').fill('fast')
+    await drawer.getByLabel('All models, including ones added later').uncheck()
+    await drawer.getByLabel('Only these models').fill('fa')
+    await page.getByRole('option', { name: 'fast' }).click()
     // The notice goes by itself: it is waited for from before it comes.
     await Promise.all([page.getByText('Key changed').waitFor(), button(drawer, 'Save').click()])
     await inspectPage(t, page, 'key')

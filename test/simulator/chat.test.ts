@@ -36,7 +36,7 @@ import {
 } from './support.ts'
 
 /** The history of a call of `look`, whose result has directives, and the tool, in the fields of each dialect. */
-function toolHistory(result: string): Readonly<Record<string, Json>> {
+function toolHistory(result: string): Readonly<Record<string, object>> {
   const parameters = { type: 'object', properties: { at: { type: 'string' } } }
   const described = { name: 'look', description: 'Looks.' }
   const said = { role: 'user', content: 'Hi' }
@@ -541,6 +541,7 @@ t.test('stop sequences end the text', async (t) => {
 
   const prompt: Prompt = {
     model: 'sim',
+    asked: 'Hi',
     json: '"Hi"',
     seed: null,
     maxTokens: null,

@@ -1,6 +1,7 @@
 /** What is queried: the service's call log by its functions or over HTTP, or the plain PostgreSQL table. */
+
+import type { CallPageQuery, CallPosition } from '../../../schemas/call-log/page-query.ts'
 import type { CallQuery } from '../../../src/clickhouse/pages/find-call.ts'
-import type { CallPageQuery, CallPosition } from '../../../src/clickhouse/pages/query.ts'
 import type { AccountWindow } from '../../../src/clickhouse/summaries/summed-rows.ts'
 
 export const ENGINE_NAMES = ['log', 'http', 'postgres'] as const

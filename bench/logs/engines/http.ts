@@ -17,13 +17,13 @@ const instant = (epochMs: number): string => new Date(epochMs).toISOString()
 
 const toParameters = (query: PageQuery): URLSearchParams => {
   const parameters = new URLSearchParams({ scope: 'account', limit: String(query.limit) })
-  const { cursor, order, keyId, models, statuses, unitTypes, errorCodes, ref, from, to } = query
+  const { cursor, order, keyIds, models, statuses, unitTypes, errorCodes, ref, from, to } = query
   const add = (name: string, value: string | null | undefined) => {
     if (value != null) parameters.set(name, value)
   }
   add('cursor', cursor)
   add('order', order)
-  add('key_id', keyId)
+  add('key_id', keyIds?.[0])
   add('model', models?.join(','))
   add('status', statuses?.join(','))
   add('unit_type', unitTypes?.join(','))

@@ -36,7 +36,7 @@ function printConditions(query: PageQuery): Conditions {
     new Date(query.from),
     new Date(query.to),
   )
-  if (query.keyId !== null) where.add('key_id = ?', query.keyId)
+  if (query.keyIds !== null) where.add('key_id = ANY(?)', query.keyIds)
   if (query.models !== null) where.add('model = ANY(?)', query.models)
   if (query.statuses !== null) where.add('status = ANY(?)', query.statuses)
   if (query.unitTypes !== null)

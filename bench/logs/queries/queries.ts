@@ -57,7 +57,7 @@ const SURELY_OLDER = 0.85
 /** The first page of an account in a window, without any filter. */
 export const plainPage = (account: Pick<Account, 'id'>, from: number, to: number): PageQuery => ({
   accountId: account.id,
-  keyId: null,
+  keyIds: null,
   models: null,
   statuses: null,
   unitTypes: null,
@@ -162,7 +162,7 @@ const summary = (days: number): Question => ({
     ({ engine, account, random }) =>
     async () => {
       const to = random.between(START_MS + days * DAY_MS, END_MS)
-      const query = { accountId: account.id, keyId: null, from: to - days * DAY_MS, to }
+      const query = { accountId: account.id, keyIds: null, from: to - days * DAY_MS, to }
       return async () => ({ rows: await engine.summary(query) })
     },
 })
@@ -191,9 +191,9 @@ const FILTERS: readonly Question[] = [
   filtered('model-none', 'model: never called', () => ({ models: ['no-such-model'] })),
   filtered('status-much', 'status: success', () => ({ statuses: ['success'] })),
   filtered('status-little', 'status: rejected, one in 80', () => ({ statuses: ['rejected'] })),
-  filtered('key-much', 'key_id: the busiest', ({ account }) => ({ keyId: keyId(account, 0) })),
+  filtered('key-much', 'key_id: the busiest', ({ account }) => ({ keyIds: [keyId(account, 0)] })),
   filtered('key-little', 'key_id: the calmest', ({ account }) => ({
-    keyId: keyId(account, account.keys - 1),
+    keyIds: [keyId(account, account.keys - 1)],
   })),
   filtered('unit-much', 'unit_type: chat', () => ({ unitTypes: ['chat'] })),
   filtered('unit-little', 'unit_type: music, one in 500', () => ({ unitTypes: ['music'] })),

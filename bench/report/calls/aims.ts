@@ -11,6 +11,7 @@ export const CHUNK_LIMIT = 1.2
 const P99_LIMIT = 2
 export const SETTLED_LIMIT_US = 60
 export const STREAM_LIMIT_KB = 12
+const ROW_LIMIT_MS = 100
 
 const timesBare = (results: Results, workload: string, metric: string): number | null =>
   ratioTo(results, workload, SUBJECT, BARE, metric)
@@ -57,6 +58,12 @@ export const listAims = (results: Results): Aim[] => [
     limit: SETTLED_LIMIT_US,
     unit: 'µs',
     value: computeMedian(results, 'settled', SUBJECT, 'cpuPerCallUs'),
+  },
+  {
+    title: 'own call in the call log after its end, 99th percentile',
+    limit: ROW_LIMIT_MS,
+    unit: 'ms',
+    value: computeMedian(results, 'logged', SUBJECT, 'p99Ms'),
   },
   {
     title: 'memory of an open stream',

@@ -18,7 +18,8 @@ handles share its cost: "at 1,000/s" has every subject at one rate.
 Rounds of the subjects alternate, and each takes three samples; one of CPU has as many calls as fill ${SAMPLE_SECONDS} s. A
 figure is the median of all samples. Ratios and added latencies are computed within a round first, so that a slow phase
 of the machine affects both sides. A sample ends when the subject is idle again, so it includes deferred work. The bench
-checks every answer: status, length or number of chunks, \`[DONE]\`. One wrong answer fails the row.
+checks every answer: status, length or number of chunks, \`[DONE]\`; of a gateway that writes answers anew, the text. One
+wrong answer fails the row.
 
 The placement of the cores matters as much as the program. The host of a virtual machine moves its cores, and a subject
 and its load share the kernel's sockets: without a common cache, the same kernel code takes two to three times the
@@ -29,6 +30,10 @@ all its subjects have them in one placement.
 
 - **Small call**: 1 KB request, 600 byte response, 64 keep-alive connections, each sending when its last call ended.
   *Of 100 KB*: the same response to a conversation of a hundred turns.
+- **Calm**: 50 small calls and 40 streams a second, and 20 paced streams, for gateways that the rates of the other rows
+  overload. A subject that takes less than four fifths of a rate has no latency at it.
+- **At rest**: ten seconds without a call, of all processes and engines together. Memory is the proportional share
+  (\`Pss\`), so what processes share counts once. Started in an empty folder, on the same one core.
 - **Burst**: streams of 100 chunks that the upstream writes at once, 8 at a time.
 - **Paced**: hundreds of streams at 10 chunks a second each, evenly spread; a window in which all are open.
 - **Latency** at 400 calls a second, **first byte** of streams at 100 a second, for four seconds each round. *Added* is the

@@ -5,8 +5,11 @@ import type { Metrics } from '../../workloads/workload.ts'
 export interface SubjectRecord {
   name: string
   title: string
+  /** What it does with a call besides passing it on. */
+  work: string
   /** Empty when it was never started. */
   version: string
+  settings: readonly string[]
   /** Why it did not take part, or null. */
   skipped: string | null
 }

@@ -1,6 +1,7 @@
 import { aimsTable } from '../aim.ts'
 import { figure, type Table } from '../table.ts'
 import { listAims } from './aims.ts'
+import { comparisonTables } from './comparison.ts'
 import { inEachPlacement } from './placement.ts'
 import {
   addedTo,
@@ -103,6 +104,12 @@ const subjectTable = (results: Results, title: string, columns: Column[]): Table
   return rows.length === 0 ? null : { title, columns: ['', ...columns.map((each) => each.title)], rows }
 }
 
+const LOGGED: Column[] = [
+  column('p50 ms', measured('logged', 'p50Ms')),
+  column('p99', measured('logged', 'p99Ms')),
+  column('longest', measured('logged', 'maxMs')),
+]
+
 /** Tables of figures that depend on the placement of the cores. */
 const placedTables = (results: Results, title: string, columns: Column[]): (Table | null)[] =>
   inEachPlacement(results, (part, where) => subjectTable(part, `${title}${where}`, columns))
@@ -131,17 +138,22 @@ const settledTable = (results: Results): Table | null => {
 
 export const printTables = (results: Results): Table[] =>
   [
+    ...comparisonTables(results),
     ...placedTables(results, 'CPU of the gateway process alone', COST),
     ...placedTables(results, 'Latency at a steady rate', TIME),
     ...placedTables(results, 'TLS to the upstream: CPU of the gateway process alone', TLS),
     ...placedTables(results, 'Translated and native: µs of CPU of the gateway process', TRANSLATED),
     subjectTable(results, 'Open streams in one process', MEMORY),
     settledTable(results),
+    subjectTable(results, 'The row of a call in the call log, from the end of its answer', LOGGED),
     aimsTable('Aims: Tollgate with everything on', listAims(results)),
   ].filter((table) => table !== null)
 
 /** Returns a line for each subject that was skipped or answered wrongly. */
 export const printRemarks = (results: Results): string[] => [
+  ...results.subjects.flatMap(({ title, settings }) =>
+    settings.map((setting) => `settings of ${title}: ${setting}`),
+  ),
   ...results.subjects
     .filter((subject): subject is SubjectRecord & { skipped: string } => subject.skipped !== null)
     .map(({ title, skipped }) => `skipped: ${title}: ${skipped}`),

@@ -45,11 +45,19 @@ export function setCsrfToken(token: string | null): void {
   csrfToken = token
 }
 
-/** Asks the user to confirm their identity; resolves with whether they did. The dialog sets it. */
-let confirmIdentity: () => Promise<boolean> = async () => false
-export function onReauthentication(ask: () => Promise<boolean>): void {
-  confirmIdentity = ask
+/** What the user is asked to do before a request continues, by the code of its refusal. */
+const QUESTIONS = { reauthentication_required: 'confirm', not_signed_in: 'sign-in' } as const
+export type Question = (typeof QUESTIONS)[keyof typeof QUESTIONS]
+
+/** Asks the user; resolves with whether they did it. The dialog sets it. */
+let ask: (question: Question) => Promise<boolean> = async () => false
+export function onQuestion(answer: typeof ask): void {
+  ask = answer
 }
+
+/** Returns the question that a refused request leads to. A visitor who never signed in has no session that ended. */
+const findQuestion = ({ code }: ApiError): Question | undefined =>
+  csrfToken === null ? undefined : QUESTIONS[code as keyof typeof QUESTIONS]
 
 export async function readError(response: Response): Promise<ApiError> {
   const requestId = response.headers.get('x-gateway-trace')
@@ -82,6 +90,8 @@ interface RequestOptions {
   readonly signal?: AbortSignal
   /** Makes the operation take place once, however often the request is sent. */
   readonly idempotencyKey?: string
+  /** Fails in place of a question to the user. */
+  readonly isSilent?: boolean
 }
 
 interface Sent extends RequestOptions {
@@ -90,9 +100,12 @@ interface Sent extends RequestOptions {
   readonly body?: string | FormData
 }
 
+/** A session may end between two questions. */
+const MAX_QUESTIONS = 2
+
 /**
- * Sends a request; if the service requires it, asks the user to confirm their identity, and sends it again. While the
- * user views an account, refuses requests that change something.
+ * Sends a request; if the session has ended, or the service wants to know who is there, asks the user and sends it again.
+ * While the user views an account, refuses requests that change something.
  */
 async function send<Answer>(method: string, path: string, sent: Sent): Promise<Answer> {
   if (method !== 'GET' && readViewedAccount() !== null && !OWN.test(path))
@@ -119,13 +132,13 @@ async function send<Answer>(method: string, path: string, sent: Sent): Promise<A
       const message = t('The service cannot be reached. Check your connection, and try again.')
       throw new ApiError(UNREACHABLE, 'unreachable', message, null)
     })
-  let response = await attempt()
-  if (response.ok) return (await response.json()) as Answer
-  const error = await readError(response)
-  if (error.code !== 'reauthentication_required' || !(await confirmIdentity())) throw error
-  response = await attempt()
-  if (!response.ok) throw await readError(response)
-  return (await response.json()) as Answer
+  for (let asked = 0; ; asked += 1) {
+    const response = await attempt()
+    if (response.ok) return (await response.json()) as Answer
+    const error = await readError(response)
+    const question = sent.isSilent || asked === MAX_QUESTIONS ? undefined : findQuestion(error)
+    if (question === undefined || !(await ask(question))) throw error
+  }
 }
 
 /**

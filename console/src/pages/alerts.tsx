@@ -1,10 +1,10 @@
 /** Sets the balance below which an account is notified. */
 import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
 import { request } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
 import { t } from '../i18n.ts'
-import { CheckField, Field, PageForm, useFields } from '../ui/form.tsx'
+import { useFields } from '../ui/fields.ts'
+import { AmountField, CheckField, PageForm } from '../ui/form.tsx'
 import { Panel, QueryState } from '../ui/states.tsx'
 import { TextLink } from '../ui/text.tsx'
 
@@ -17,16 +17,20 @@ interface AlertsProps {
 const USUAL_THRESHOLD = '20'
 
 function Threshold({ accountId, threshold, mayChange }: AlertsProps & { readonly threshold: string | null }) {
-  const [isOn, setOn] = useState(threshold !== null)
-  const { texts, field } = useFields({ amount: threshold ?? USUAL_THRESHOLD })
+  const form = useFields(`alert of ${accountId}`, {
+    isOn: threshold !== null,
+    balance_low: threshold ?? USUAL_THRESHOLD,
+  })
+  const { isOn, balance_low } = form.values
   const save = useMutation({
     meta: { done: t('Alert changed'), changes: ['/alerts'] },
     mutationFn: () =>
-      request('updateAlerts', { account_id: accountId, balance_low: isOn ? texts.amount : null }),
+      request('updateAlerts', { account_id: accountId, balance_low: isOn ? balance_low : null }),
   })
   return (
     <PageForm
       sends={save}
+      fields={form}
       submit={mayChange ? t('Save') : null}
       className="flex max-w-md flex-col gap-3 p-4"
       note={
@@ -41,20 +45,13 @@ function Threshold({ accountId, threshold, mayChange }: AlertsProps & { readonly
         </span>
       }
     >
-      <CheckField
-        label={t('Notify when the balance is low')}
-        checked={isOn}
-        disabled={!mayChange}
-        onCheck={setOn}
-      />
+      <CheckField label={t('Notify when the balance is low')} disabled={!mayChange} {...form.check('isOn')} />
       {isOn && (
-        <Field
+        <AmountField
           label={t('Below')}
           hint={t('In credits, including what is held.')}
-          inputMode="decimal"
-          required
           readOnly={!mayChange}
-          {...field('amount')}
+          {...form.field('balance_low')}
         />
       )}
     </PageForm>

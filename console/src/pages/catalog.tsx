@@ -9,6 +9,7 @@ import { useSession } from '../api/session.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import { useFields } from '../ui/fields.ts'
 import { Actions } from '../ui/form.tsx'
 import { Badge, EmptyState, ErrorState, FormError, PageHeader, Panel, QueryState } from '../ui/states.tsx'
 import { Code } from '../ui/text.tsx'
@@ -120,7 +121,9 @@ interface EditorProps {
 }
 
 function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
-  const [text, setText] = useState(configuration.text)
+  const form = useFields(`configuration ${configuration.digest}`, { text: configuration.text })
+  const { text } = form.values
+  const setText = (text: string) => form.set({ text })
   const [isAsking, setAsking] = useState(false)
   const area = useRef<HTMLTextAreaElement>(null)
   const id = useId()
@@ -130,7 +133,10 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
   const apply = useMutation({
     meta: { done: t('Configuration applied'), changes: ['/configuration', 'catalog'] },
     mutationFn: () => request('applyConfiguration', { text, digest: configuration.digest }),
-    onSuccess: onApplied,
+    onSuccess: () => {
+      form.keep()
+      onApplied()
+    },
   })
   const open = ({ line, column }: Problem) => {
     const lines = text.split('\n')

@@ -2,12 +2,16 @@
 import type { AnswerOf } from '../api/client.ts'
 import { useGet, useList } from '../api/read.ts'
 import { useAccount } from '../api/session.ts'
+import { readViewedAccount } from '../api/viewing.ts'
+import { printNumber } from '../format.ts'
 import { t } from '../i18n.ts'
 import { CallsChart, CostChart } from '../ui/call-charts.tsx'
-import { EmptyState, PageHeader, Panel, QueryState, Stat } from '../ui/states.tsx'
+import { PageHeader, Panel, QueryState, Stat } from '../ui/states.tsx'
 import { Money, TextLink } from '../ui/text.tsx'
+import { useCurrency } from './billing/currency.ts'
 import { NamedBudgets } from './budgets/named.tsx'
 import { Arrival, FirstCall } from './first-call/first-call.tsx'
+import { Requests } from './members/requests.tsx'
 import { OpenAlert } from './open-alert.tsx'
 
 type HomeData = AnswerOf<'showHome'>
@@ -15,6 +19,8 @@ type HomeData = AnswerOf<'showHome'>
 const DAYS = 30
 const DAY_SECONDS = 86_400
 const CAP_PERCENT = 100
+/** Beyond this, the spend of a few days says nothing. */
+const LONGEST_RUNWAY_DAYS = 365
 
 /** Returns the last thirty days; a day without calls is null. */
 function listLastDays({ by_day }: HomeData) {
@@ -29,6 +35,7 @@ function listLastDays({ by_day }: HomeData) {
 function Runway({ runway_days }: HomeData) {
   if (runway_days === null) return t('Nothing spent')
   if (runway_days < 1) return t('Less than a day')
+  if (runway_days > LONGEST_RUNWAY_DAYS) return t('More than a year')
   return t('{days, plural, one {# day} other {# days}}', { days: Math.floor(runway_days) })
 }
 
@@ -74,30 +81,20 @@ function NearCap({ keys_near_cap: keys }: HomeData) {
 
 export function Home() {
   const { account_id: accountId, name, role } = useAccount()
-  const isAllowed = role !== 'member'
-  const home = useGet(
-    'showHome',
-    { account_id: accountId },
-    {
-      enabled: isAllowed,
-      // A call or a top-up may have changed it.
-      refetchOnMount: 'always',
-    },
-  )
+  // A call or a top-up may have changed it.
+  const home = useGet('showHome', { account_id: accountId }, { refetchOnMount: 'always' })
   return (
     <>
       <PageHeader title={t('Home')} description={name} />
-      {!isAllowed && <OwnBudgets accountId={accountId} />}
-      {!isAllowed && (
-        <EmptyState title={t('Choose one of your keys to list its calls.')}>
-          <TextLink isAmongWords to="/calls" search={{ account: accountId }}>
-            {t('Calls')}
-          </TextLink>
-        </EmptyState>
-      )}
-      {isAllowed && <QueryState query={home} rows={8} />}
-      {home.data && role !== 'admin' && <OpenAlert accountId={accountId} wallet={home.data.wallet} />}
+      <QueryState query={home} rows={8} />
+      {home.data?.wallet && role !== 'admin' && <OpenAlert accountId={accountId} wallet={home.data.wallet} />}
       {home.data && <Figures accountId={accountId} data={home.data} />}
+      {role === 'member' && (
+        <div className="mt-6 flex flex-col gap-6">
+          <Requests accountId={accountId} isDecider={false} mayAsk={readViewedAccount() === null} />
+          <OwnBudgets accountId={accountId} />
+        </div>
+      )}
     </>
   )
 }
@@ -140,20 +137,32 @@ function Figures({ accountId, data }: FiguresProps) {
   const times = days.map(({ at }) => at)
   const points = days.map(({ day }) => day)
   const notes = describeRates(data)
+  const inCurrency = useCurrency(accountId)
   const total = points.reduce((sum, day) => sum + (day?.requests ?? 0), 0)
+  const { wallet } = data
   return (
     <div className="flex flex-col gap-4">
       <dl className="grid gap-4 sm:grid-cols-2 xl:grid-cols-4">
-        <Stat name={t('Balance')} value={<Money amount={data.wallet.balance} />} note={t('credits')} />
-        <Stat name={t('Lasts')} value={Runway(data)} note={notes.lasts} />
+        {wallet && (
+          <Stat
+            name={t('Balance')}
+            value={<Money amount={wallet.balance} />}
+            note={inCurrency(wallet.balance)}
+          />
+        )}
+        {wallet && <Stat name={t('Lasts')} value={Runway(data)} note={notes.lasts} />}
         <Stat name={t('Spend per day')} value={<Money amount={data.spend_per_day} />} note={notes.spend} />
-        <Stat
-          name={t('Held')}
-          value={<Money amount={data.wallet.held} />}
-          note={t('credits, for running tasks')}
-        />
+        {wallet ? (
+          <Stat
+            name={t('Held')}
+            value={<Money amount={wallet.held} />}
+            note={t('credits, for running tasks')}
+          />
+        ) : (
+          <Stat name={t('Calls of your keys')} value={printNumber(total)} note={t('in the last 30 days')} />
+        )}
       </dl>
-      {total === 0 ? (
+      {total === 0 && wallet === null ? null : total === 0 ? (
         <Panel>
           <FirstSteps accountId={accountId} />
         </Panel>

@@ -6,7 +6,8 @@ import { request } from '../api/client.ts'
 import { useSession } from '../api/session.ts'
 import { t } from '../i18n.ts'
 import { Dialog, DialogButton } from '../ui/dialog.tsx'
-import { AmountField, DialogForm, useFields } from '../ui/form.tsx'
+import { useFields } from '../ui/fields.ts'
+import { AmountField, DialogForm } from '../ui/form.tsx'
 import { Fact } from '../ui/states.tsx'
 import { Money, Time } from '../ui/text.tsx'
 import { ReasonField } from './reason-field.tsx'
@@ -53,11 +54,12 @@ interface RefundDialogProps extends Pick<RefundProps, 'accountId' | 'refId' | 'o
 }
 
 function RefundDialog({ accountId, refId, cost, onDone, onClose }: RefundDialogProps) {
-  const { texts, field } = useFields({ amount: cost, reason: '' })
+  const form = useFields(`refund ${refId}`, { amount: cost, reason: '' })
+  const { field } = form
   const [idempotencyKey] = useState(() => crypto.randomUUID())
   const book = useMutation({
     meta: { done: t('Refund booked') },
-    mutationFn: () => request('refund', { id: accountId, ref: refId, ...texts }, { idempotencyKey }),
+    mutationFn: () => request('refund', { id: accountId, ref: refId, ...form.values }, { idempotencyKey }),
     onSuccess: () => {
       onClose()
       onDone()
@@ -72,7 +74,7 @@ function RefundDialog({ accountId, refId, cost, onDone, onClose }: RefundDialogP
       )}
       onClose={onClose}
     >
-      <DialogForm sends={book} submit={t('Refund')} onClose={onClose}>
+      <DialogForm sends={book} fields={form} submit={t('Refund')}>
         <AmountField label={t('Credits')} {...field('amount')} />
         <ReasonField hint={t('The customer can read it.')} {...field('reason')} />
       </DialogForm>

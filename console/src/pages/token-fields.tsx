@@ -1,8 +1,12 @@
 /** The fields that keys and management tokens share. */
+import { useQuery } from '@tanstack/react-query'
+import { catalogQuery } from '../api/catalog.ts'
 import { t } from '../i18n.ts'
-import { Field } from '../ui/form.tsx'
+import { CheckField, Field } from '../ui/form.tsx'
+import { MultiSelect } from '../ui/multi-select.tsx'
 
 interface TextProps {
+  readonly name?: string
   readonly value: string
   onText(text: string): void
 }
@@ -26,10 +30,31 @@ export const ProgramNameField = (props: TextProps) => (
   />
 )
 
-export const ModelsField = (props: TextProps) => (
-  <Field
-    label={t('Models')}
-    hint={t('Ids separated by commas. Leave it empty for every model; type "none" for no model.')}
-    {...props}
-  />
-)
+interface ModelsFieldProps {
+  /** Null for every model. */
+  readonly value: readonly string[] | null
+  onChoose(models: string[] | null): void
+}
+
+export function ModelsField({ value, onChoose }: ModelsFieldProps) {
+  const { data: models = [] } = useQuery(catalogQuery)
+  return (
+    <fieldset className="flex flex-col gap-2">
+      <legend className="mb-1 font-medium text-sm">{t('Models')}</legend>
+      <CheckField
+        label={t('All models, including ones added later')}
+        checked={value === null}
+        onCheck={(isEvery) => onChoose(isEvery ? null : [])}
+      />
+      {value !== null && (
+        <MultiSelect
+          label={t('Only these models')}
+          name="allowed_models"
+          options={new Map(models.map(({ id, display_name }) => [id, display_name ?? id]))}
+          chosen={value}
+          onChoose={onChoose}
+        />
+      )}
+    </fieldset>
+  )
+}

@@ -36,7 +36,7 @@ function RoleDialog<Role extends string>({
   })
   return (
     <Dialog title={t('Role of {name}', { name })} onClose={onClose}>
-      <DialogForm sends={change} submit={t('Change')} isDisabled={chosen === role} onClose={onClose}>
+      <DialogForm sends={change} submit={t('Change')} isDisabled={chosen === role}>
         <SelectField
           label={t('Role')}
           value={chosen}

@@ -1,12 +1,45 @@
 /** Dialogs and drawers, and the buttons that open them or run an operation. */
 import { Dialog as Base } from '@base-ui/react/dialog'
 import { useMutation } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useMemo, useRef, useState } from 'react'
 import type { Changed } from '../api/read.ts'
 import { t } from '../i18n.ts'
 import { Button, type ButtonProps } from './button.tsx'
-import { DialogForm, Field } from './form.tsx'
+import { type Fields, OpenDialogContext } from './fields.ts'
+import { Actions, DialogForm, Field } from './form.tsx'
 import { FormError } from './states.tsx'
+
+/** Closes a dialog, but asks first if a form in it has changed. */
+function useCarefulClose(onClose: () => void) {
+  const forms = useRef(new Set<Fields>()).current
+  const [isAsking, setAsking] = useState(false)
+  const closing = useRef(onClose)
+  closing.current = onClose
+  const dialog = useMemo(() => {
+    const close = () => ([...forms].some(({ isChanged }) => isChanged) ? setAsking(true) : closing.current())
+    return { forms, close }
+  }, [forms])
+  const discard = () => {
+    for (const fields of forms) fields.forget()
+    setAsking(false)
+    closing.current()
+  }
+  const question = isAsking && (
+    <Dialog
+      title={t('Discard what you typed?')}
+      description={t('It has not been sent.')}
+      onClose={() => setAsking(false)}
+    >
+      <Actions>
+        <Button onClick={() => setAsking(false)}>{t('Keep editing')}</Button>
+        <Button kind="danger" onClick={discard}>
+          {t('Discard')}
+        </Button>
+      </Actions>
+    </Dialog>
+  )
+  return { dialog, question }
+}
 
 interface DialogProps {
   readonly title: string
@@ -19,28 +52,34 @@ interface DialogProps {
   readonly children: ReactNode
 }
 
-export const Dialog = ({
+export function Dialog({
   title,
   description,
   isOpen = true,
   isWide = false,
   onClose,
   children,
-}: DialogProps) => (
-  // A press outside would lose what was typed, or a secret that is shown once.
-  <Base.Root disablePointerDismissal open={isOpen} onOpenChange={(open) => !open && onClose()}>
-    <Base.Portal>
-      <Base.Backdrop className="fixed inset-0 bg-shade" />
-      <Base.Popup
-        className={`fixed inset-x-4 top-[8vh] mx-auto max-h-[84vh] overflow-y-auto rounded-lg border border-line bg-surface p-5 shadow-xl ${isWide ? 'max-w-3xl' : 'max-w-lg'}`}
-      >
-        <Base.Title className="font-semibold text-lg">{title}</Base.Title>
-        {description && <Base.Description className="mt-1 text-quiet">{description}</Base.Description>}
-        <div className="mt-4">{children}</div>
-      </Base.Popup>
-    </Base.Portal>
-  </Base.Root>
-)
+}: DialogProps) {
+  const { dialog, question } = useCarefulClose(onClose)
+  return (
+    // A press outside would lose what was typed, or a secret that is shown once.
+    <Base.Root disablePointerDismissal open={isOpen} onOpenChange={(open) => !open && dialog.close()}>
+      <Base.Portal>
+        <Base.Backdrop className="fixed inset-0 bg-shade" />
+        <Base.Popup
+          className={`fixed inset-x-4 top-[8vh] mx-auto max-h-[84vh] overflow-y-auto rounded-lg border border-line bg-surface p-5 shadow-xl ${isWide ? 'max-w-3xl' : 'max-w-lg'}`}
+        >
+          <Base.Title className="font-semibold text-lg">{title}</Base.Title>
+          {description && <Base.Description className="mt-1 text-quiet">{description}</Base.Description>}
+          <OpenDialogContext value={dialog}>
+            <div className="mt-4">{children}</div>
+          </OpenDialogContext>
+          {question}
+        </Base.Popup>
+      </Base.Portal>
+    </Base.Root>
+  )
+}
 
 interface DrawerProps {
   readonly title: string
@@ -50,22 +89,28 @@ interface DrawerProps {
 }
 
 /** A drawer on the right: one record of the page, in full. */
-export const Drawer = ({ title, isOpen, onClose, children }: DrawerProps) => (
-  <Base.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
-    <Base.Portal>
-      <Base.Backdrop className="fixed inset-0 bg-shade" />
-      <Base.Popup className="fixed inset-y-0 right-0 flex w-[42rem] max-w-full flex-col border-line border-l bg-page shadow-xl">
-        <div className="flex items-center justify-between gap-3 border-line border-b bg-surface px-4 py-3">
-          <Base.Title className="truncate font-semibold text-lg">{title}</Base.Title>
-          <Button kind="quiet" onClick={onClose}>
-            {t('Close')}
-          </Button>
-        </div>
-        <div className="flex flex-1 flex-col gap-4 overflow-y-auto p-4">{children}</div>
-      </Base.Popup>
-    </Base.Portal>
-  </Base.Root>
-)
+export function Drawer({ title, isOpen, onClose, children }: DrawerProps) {
+  const { dialog, question } = useCarefulClose(onClose)
+  return (
+    <Base.Root open={isOpen} onOpenChange={(open) => !open && dialog.close()}>
+      <Base.Portal>
+        <Base.Backdrop className="fixed inset-0 bg-shade" />
+        <Base.Popup className="fixed inset-y-0 right-0 flex w-[42rem] max-w-full flex-col border-line border-l bg-page shadow-xl">
+          <div className="flex items-center justify-between gap-3 border-line border-b bg-surface px-4 py-3">
+            <Base.Title className="truncate font-semibold text-lg">{title}</Base.Title>
+            <Button kind="quiet" onClick={dialog.close}>
+              {t('Close')}
+            </Button>
+          </div>
+          <OpenDialogContext value={dialog}>
+            <div className="flex flex-1 flex-col gap-4 overflow-y-auto p-4">{children}</div>
+          </OpenDialogContext>
+          {question}
+        </Base.Popup>
+      </Base.Portal>
+    </Base.Root>
+  )
+}
 
 interface DialogButtonProps extends Omit<ButtonProps, 'onClick'> {
   /** Renders the dialog while it is open. */
@@ -151,7 +196,9 @@ export function Action<Answer>({
   )
 }
 
-interface ConfirmDialogProps extends Question, Pick<Parameters<typeof DialogForm>[0], 'sends' | 'onClose'> {}
+interface ConfirmDialogProps extends Question, Pick<Parameters<typeof DialogForm>[0], 'sends'> {
+  onClose(): void
+}
 
 /** Normalizes spaces: a page shows several in a row as one, and the user types one. */
 const normalize = (text: string): string => text.normalize('NFC').replace(/\s+/g, ' ').trim()
@@ -162,11 +209,10 @@ function ConfirmDialog({ title, description, name, submit, sends, onClose }: Con
   return (
     <Dialog title={title} description={description} onClose={onClose}>
       <DialogForm
-        sends={{ ...sends, mutate: () => isConfirmed && sends.mutate() }}
+        sends={{ ...sends, mutateAsync: async () => isConfirmed && sends.mutateAsync() }}
         submit={submit}
         kind="danger"
         isDisabled={!isConfirmed}
-        onClose={onClose}
       >
         <Field
           label={t('Type {name} to confirm', { name })}

@@ -1,10 +1,10 @@
 /** A dialog that asks for one name. */
 
 import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { Changed } from '../api/read.ts'
 import { t } from '../i18n.ts'
 import { Dialog } from './dialog.tsx'
+import { useFields } from './fields.ts'
 import { DialogForm, Field } from './form.tsx'
 
 interface NameDialogProps {
@@ -34,12 +34,12 @@ export function NameDialog({
   onName,
   onClose,
 }: NameDialogProps) {
-  const [name, setName] = useState(former)
-  const naming = useMutation({ meta: { changes }, mutationFn: () => onName(name) })
+  const form = useFields(title, { name: former })
+  const naming = useMutation({ meta: { changes }, mutationFn: () => onName(form.values.name) })
   return (
     <Dialog title={title} description={description} onClose={onClose}>
-      <DialogForm sends={naming} submit={submit} onClose={onClose}>
-        <Field label={t('Name')} hint={hint} required maxLength={maxLength} value={name} onText={setName} />
+      <DialogForm sends={naming} fields={form} submit={submit}>
+        <Field label={t('Name')} hint={hint} required maxLength={maxLength} {...form.field('name')} />
       </DialogForm>
     </Dialog>
   )

@@ -8,10 +8,11 @@ import { AccountSwitcher } from '../account-switcher.tsx'
 import { isSessionEnd, request, setCsrfToken } from '../api/client.ts'
 import { useAccount, useSession } from '../api/session.ts'
 import { endView, readViewedAccount } from '../api/viewing.ts'
-import { ConfirmIdentity } from '../confirm-identity.tsx'
+import { keepDraftsOf } from '../drafts.ts'
 import { readTimeZone, storeTimeZone } from '../format.ts'
 import { chooseLanguage, LANGUAGES, type Language, t } from '../i18n.ts'
 import { NAVIGATION } from '../navigation.ts'
+import { SessionQuestions } from '../session-questions.tsx'
 import { applyTheme, THEMES, type Theme, theme } from '../theme.ts'
 import { Button } from './button.tsx'
 import { SelectField } from './form.tsx'
@@ -72,7 +73,7 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
   const navigate = useNavigate()
   const leave = useMutation({
     mutationFn: async () => {
-      await request('signOut', {}).catch((error: Error) => {
+      await request('signOut', {}, { isSilent: true }).catch((error: Error) => {
         // It had ended already.
         if (!isSessionEnd(error)) throw error
       })
@@ -188,6 +189,7 @@ export function Shell() {
   const [isOpen, setOpen] = useState(false)
   // Choosing another account resets the page: an amount typed for one must not be saved for another.
   const { account_id } = useAccount()
+  keepDraftsOf(useSession().user.id)
   const palette = usePalette()
   return (
     <div className="flex min-h-dvh flex-col md:flex-row">
@@ -219,7 +221,7 @@ export function Shell() {
         <ViewNotice />
         <Outlet key={account_id} />
       </main>
-      <ConfirmIdentity />
+      <SessionQuestions />
       <Toasts />
       {palette.isOpen && (
         <Suspense>

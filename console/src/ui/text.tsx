@@ -1,7 +1,7 @@
 /** Ids, amounts, times, links, code, and the button that copies them. */
 import { createLink } from '@tanstack/react-router'
 import { type AnchorHTMLAttributes, type ReactNode, useEffect, useState } from 'react'
-import { printAmount, printTime } from '../format.ts'
+import { printAmount, printExact, printTime } from '../format.ts'
 import { t } from '../i18n.ts'
 
 const COPIED_MS = 1_500
@@ -44,9 +44,15 @@ export const Id = ({ id }: { readonly id: string | null }) =>
     </span>
   )
 
-/** An amount of credits; null if it is not known. */
+/** An amount of credits, with its exact value on hover; null if it is not known. */
 export const Money = ({ amount }: { readonly amount: string | null }) =>
-  amount === null ? NONE : <span className="tabular whitespace-nowrap">{printAmount(amount)}</span>
+  amount === null ? (
+    NONE
+  ) : (
+    <span className="tabular whitespace-nowrap" title={t('{amount} credits', { amount: printExact(amount) })}>
+      {printAmount(amount)}
+    </span>
+  )
 
 /** An instant; `none` is shown for null. */
 export const Time = ({ at, none = NONE }: { readonly at: string | null; readonly none?: string }) =>

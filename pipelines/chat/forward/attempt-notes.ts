@@ -88,8 +88,10 @@ export class AttemptNotes {
     const { route } = this.#record.attempt!
     const { id } = route.channel
     if (isFault === null) this.#health.noteAbandoned(id)
-    else if (isFault) this.#health.noteFailure(id, error)
-    else if (error === undefined) {
+    else if (isFault) {
+      this.#record.faults.push(`${this.#record.attemptsCount}:${id}`)
+      this.#health.noteFailure(id, error)
+    } else if (error === undefined) {
       const ms = this.#record.measureMsToFirstByte()
       this.#health.noteSuccess(id, ms)
       this.#choice.noteTime(route, ms)

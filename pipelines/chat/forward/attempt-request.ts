@@ -20,6 +20,7 @@ import type {
   FetchedFile,
   ProtocolAdapter,
 } from '../../../src/protocols/dialect.ts'
+import { type CallWithOthers, nameOthersAt } from '../other-models.ts'
 import type { AdmittedCall } from '../precharge.ts'
 import type { ServedModel } from '../select-model.ts'
 
@@ -59,16 +60,18 @@ const EVENT_STREAM_QUERY = 'alt=sse'
 
 /** Returns how the client's request is written for the channel. */
 export const chooseEncodeOptions = (
-  { channel, upstreamModel }: Route,
+  call: CallWithOthers,
+  route: Route,
   { model }: ServedModel,
   askUsage: boolean,
 ): Omit<EncodeOptions, 'fetched'> => ({
-  upstreamModel,
+  upstreamModel: route.upstreamModel,
   outputCeiling: model.entry.max_output_tokens ?? null,
-  outputLimitField: channel.output_limit_field,
-  provider: channel.provider,
+  outputLimitField: route.channel.output_limit_field,
+  provider: route.channel.provider,
   askUsage,
-  serverTools: channel.tools,
+  serverTools: route.channel.tools,
+  ...(call.others.length > 0 && { otherModels: nameOthersAt(call, route) }),
 })
 
 /** @param now the beginning of the attempt, on the clock of `performance.now()` */

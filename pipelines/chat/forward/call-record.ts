@@ -2,7 +2,6 @@
  * Facts of one call until its one settlement. It begins pessimistic: until a better fact is recorded, the call was
  * interrupted. See docs/api-rules.md, "Interrupted calls".
  */
-
 import { Buffer } from 'node:buffer'
 import type { Admission, Settlement } from '../../../schemas/call-log/columns.ts'
 import type { AttemptRow, CallStatus } from '../../../schemas/call-log/row.ts'
@@ -17,13 +16,9 @@ import {
 import { printText } from '../../../src/core/call-log/detail-text.ts'
 import { mask, maskSecrets, redact } from '../../../src/core/call-log/redact.ts'
 import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
-import { chargeUnits } from '../../../src/core/media/pricing.ts'
-import { chargeTokens, type TokenCharge } from '../../../src/core/pricing/charge.ts'
 import { estimateUnreportedPrompt, laterBytesIn } from '../../../src/core/pricing/estimate.ts'
-import { tokenCharge } from '../../../src/core/pricing/pricing.ts'
 import { estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
-import { boundUsage } from '../../../src/core/pricing/usage-bounds.ts'
 import { isRequestedModel } from '../../../src/core/routing/answered-model.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { OutputRates } from '../../../src/core/routing/output-rates.ts'
@@ -31,21 +26,12 @@ import { listUpstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import { NOTHING_METERED } from '../../../src/protocols/answer/reported-usage.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
 import type { AttemptFailure } from '../../calls/upstream-error.ts'
-import type { AdmittedCall } from '../precharge.ts'
-import { toAdmission } from '../precharge.ts'
+import { type AdmittedCall, toAdmission } from '../precharge.ts'
 import { isTellingTimeout } from './attempt-request.ts'
+import { type CallCharge, chargeAnswer } from './charge.ts'
 
 const NO_BYTES = Buffer.alloc(0)
-
-/** The charge of a call, by its tokens or by its units. */
-interface CallCharge extends TokenCharge {
-  /** Absent where tokens are charged, or nothing is. */
-  readonly units?: number
-  /** The same as the row has it. */
-  readonly unitCount?: string
-  /** The calculation, as the detail has it. */
-  readonly line?: string
-}
+const ANY = Number.POSITIVE_INFINITY
 
 /** Its facts are recorded as they arrive. */
 type OpenAttempt = { -readonly [Fact in keyof LastAttempt]: LastAttempt[Fact] }
@@ -59,7 +45,6 @@ export class CallRecord {
   isSent = false
   firstByteAt: number | null = null
   attempt: OpenAttempt | null = null
-  /** In the order of the attempts. */
   readonly #tried: readonly Route[]
   metered: Metered = NOTHING_METERED
   /** Output tokens that the model is taken to have made by now, shown or hidden; 0 where they are not estimated. */
@@ -67,6 +52,7 @@ export class CallRecord {
   /** Of the request's body, for the estimate; negative until they are counted. */
   #laterBytes = -1
   readonly attempts: AttemptRow[] = []
+  readonly faults: string[] = []
   attemptsCount = 0
 
   constructor(admitted: AdmittedCall, tried: readonly Route[]) {
@@ -230,20 +216,6 @@ export class CallRecord {
     return isRequestedModel(this.attempt.route.upstreamModel, model) ? '' : model
   }
 
-  /** Returns what the operator pays for the usage of the last attempt; null where its channel has no cost. */
-  #computeUpstreamCost(usage: TokenUsage, serviceTier: string, units = 0): Credits | null {
-    if (this.attempt === null) return null
-    const { request, model, call } = this.admitted
-    const { cost, channel } = this.attempt.route
-    if (model.price === null) {
-      const own = channel.cost?.[model.id]
-      return own === undefined ? null : chargeUnits(own, units, request.submittedAt).cost
-    }
-    if (cost === null) return null
-    const { usage: bounded } = boundUsage(usage, model.entry, call)
-    return tokenCharge(cost, bounded, request.submittedAt, serviceTier)
-  }
-
   /** Returns a text from an upstream as the call log may show it. */
   redact(text: string): string {
     const { names, secrets } = this.#listUpstreamTexts()
@@ -271,38 +243,9 @@ export class CallRecord {
     return listUpstreamTexts(this.#tried, this.admitted.model.id)
   }
 
-  /** Charges what the answer used. */
   #charge(metered: Metered, used: TokenUsage, source: Settlement['usage_source']): CallCharge {
-    const { request, model, call } = this.admitted
-    if (model.price === null) return this.#chargeUnits(metered, used, source)
-    return chargeTokens({
-      model: model.entry,
-      call,
-      price: model.price,
-      submittedAt: request.submittedAt,
-      used,
-      source,
-      reported: metered.usage,
-      contradictions: metered.suspect ?? '',
-      // Read no sooner than needed: some answers count their characters on demand.
-      characters: () => metered.characters,
-      serviceTier: metered.serviceTier ?? '',
-    })
-  }
-
-  /** Charges the units of the call: as reported, within what it can have, or by estimate. */
-  #chargeUnits(metered: Metered, usage: TokenUsage, source: Settlement['usage_source']): CallCharge {
-    const { request, model, call } = this.admitted
-    const { type, count, most } = call.units!
-    const reported = metered.units ?? count
-    const beyond = reported > most ? `${type} ${reported} > ${most}` : ''
-    const units = source === 'none' ? 0 : Math.min(reported, most)
-    const { cost, units: unitCount, line } = chargeUnits(model.entry.pricing!, units, request.submittedAt)
-    return {
-      ...{ cost, usage, source, serviceTier: '', terms: null },
-      suspect: [metered.suspect ?? '', beyond].filter((fault) => fault !== '').join(', '),
-      ...(source !== 'none' && { units, unitCount, line }),
-    }
+    const { admitted, attempt } = this
+    return chargeAnswer({ admitted, route: attempt?.route ?? null, metered, used, source })
   }
 
   /** Returns the charge for an answer that ends well here; null where its usage is not reported in full. */
@@ -320,49 +263,44 @@ export class CallRecord {
     const { metered } = this
     const { usage: used, source } = this.chooseUsage()
     const charge = this.#charge(metered, used, source)
-    const { usage, cost, suspect, serviceTier, terms } = charge
-    // What is not charged costs the operator what was reported of it.
-    const upstreamCost = this.#computeUpstreamCost(
-      source === 'none' ? (metered.usage ?? NO_USAGE) : usage,
-      serviceTier,
-      charge.units,
-    )
-    const oddities: Oddities = { suspect, reported: metered.reported, otherModel: this.#readOtherModel() }
+    const { usage, cost, suspect, terms, more, upstreamCost, unknownModel } = charge
+    const otherModel = more === '' ? this.#readOtherModel() : unknownModel
+    const oddities: Oddities = { suspect, reported: metered.reported, otherModel }
     const failure = this.ending.kind === 'aborted' || this.ending.kind === 'success' ? null : this.ending
-    const settlement: Settlement = {
-      ...emptySettlement(admission, now),
-      // Another one than was admitted, where that one's channels failed.
-      model: model.id,
-      status: STATUS_OF[this.ending.kind],
-      error_code: failure === null ? null : failure.kind === 'timeout' ? 'upstream_timeout' : failure.code,
-      error_message: failure === null ? null : this.redact(failure.message),
-      input_tokens: usage.prompt,
-      output_tokens: usage.output,
-      cached_tokens: usage.cached,
-      cache_write_tokens: usage.cacheWrite,
-      reasoning_tokens: usage.reasoning,
-      server_tool_calls: usage.serverToolCalls,
-      unit_count: charge.unitCount ?? null,
-      unit_type: call.units?.type ?? null,
-      cost: cost.toString(),
-      usage_source: source,
-      latency_ms: Math.round(performanceNow - request.startedAt),
-      ttfb_ms: this.firstByteAt === null ? null : Math.round(this.firstByteAt - request.startedAt),
-      channel_id: this.attempt?.route.channel.id ?? null,
-      attempts_count: this.attemptsCount,
-      attempts: this.attemptsCount > 1 || failure !== null ? this.attempts : [],
-      detail: printForwardedDetail({
-        call,
-        model,
-        startedAt: request.startedAt,
-        attempt: this.attempt,
-        oddities,
-        usage,
-        terms,
-        more: printText('charge', charge.line, Number.POSITIVE_INFINITY),
-      }),
-      upstream_cost: upstreamCost === null ? null : String(upstreamCost),
+    const settlement = emptySettlement(admission, now)
+    // Another one than was admitted, where that one's channels failed.
+    settlement.model = model.id
+    settlement.status = STATUS_OF[this.ending.kind]
+    if (failure !== null) {
+      settlement.error_code = failure.kind === 'timeout' ? 'upstream_timeout' : failure.code
+      settlement.error_message = this.redact(failure.message)
     }
+    settlement.input_tokens = usage.prompt
+    settlement.output_tokens = usage.output
+    settlement.cached_tokens = usage.cached
+    settlement.cache_write_tokens = usage.cacheWrite
+    settlement.reasoning_tokens = usage.reasoning
+    settlement.server_tool_calls = usage.serverToolCalls
+    settlement.unit_count = charge.unitCount ?? null
+    settlement.unit_type = call.units?.type ?? null
+    settlement.cost = cost.toString()
+    settlement.usage_source = source
+    settlement.latency_ms = Math.round(performanceNow - request.startedAt)
+    if (this.firstByteAt !== null) settlement.ttfb_ms = Math.round(this.firstByteAt - request.startedAt)
+    settlement.channel_id = this.attempt?.route.channel.id ?? null
+    settlement.attempts_count = this.attemptsCount
+    settlement.attempts = this.attemptsCount > 1 || failure !== null ? this.attempts : []
+    settlement.detail = printForwardedDetail({
+      call,
+      model,
+      startedAt: request.startedAt,
+      attempt: this.attempt,
+      oddities,
+      usage,
+      terms,
+      more: more + printText('failed_channels', this.faults.join(' '), ANY),
+    })
+    if (upstreamCost !== null) settlement.upstream_cost = String(upstreamCost)
     return { settlement, cost, oddities }
   }
 }

@@ -139,7 +139,8 @@ export class ForwardedCall
     this.#route = route
     const adapter = callAdapter(this.#admitted.protocol, this.#admitted.call, route.protocol)
     this.#translation = makeTranslationHeaders(route, adapter, this.#admitted.model)
-    const options = chooseEncodeOptions(route, this.#choice.served, this.#choice.asksUsage(route))
+    const asksUsage = this.#choice.asksUsage(route)
+    const options = chooseEncodeOptions(this.#admitted, route, this.#choice.served, asksUsage)
     this.#body.write(this.#admitted, route, adapter, options, (encoded) =>
       this.#send(route, adapter, encoded, onFreshConnection),
     )

@@ -1,6 +1,7 @@
 /** Operations of agents. */
 import type { Agent } from '../../../schemas/accounts/agent.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
+import { Failure } from '../../../schemas/failure.ts'
 import {
   createAgent,
   deleteAgent,
@@ -45,7 +46,7 @@ const implement = implementWith<AgentServices>()
 
 /** Implements an operation that changes one agent. All such operations have the input and the answer of this one. */
 const implementChange = (
-  operation: typeof discardDraft | typeof publishAgent | typeof unpublishAgent | typeof deleteAgent,
+  operation: typeof discardDraft | typeof unpublishAgent | typeof deleteAgent,
   change: (database: Repositories, id: string) => Promise<unknown>,
 ) =>
   implement(operation, findAgentAccount, ({ write }, { id }, services) =>
@@ -77,7 +78,15 @@ export const agentOperations = [
     }),
   ),
   implementChange(discardDraft, (database, id) => database.agents.discardDraft(id)),
-  implementChange(publishAgent, (database, id) => database.agents.publish(id)),
+  implement(publishAgent, findAgentAccount, ({ write }, { id }, services) =>
+    write(async (database) => {
+      await database.agents.publish(id)
+      const published = await agentShape(database, services, await database.agents.show(id))
+      if (published.warnings.length > 0)
+        throw new Failure('conflict', `Its calls would be refused: ${published.warnings.join('; ')}.`)
+      return published
+    }),
+  ),
   implementChange(unpublishAgent, (database, id) => database.agents.setState(id, 'draft')),
   implementChange(deleteAgent, (database, id) => database.agents.setState(id, 'deleted')),
 ]

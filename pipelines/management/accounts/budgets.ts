@@ -6,7 +6,7 @@ import { printCredits } from '../../../schemas/money.ts'
 import { toApiShape } from '../../../src/core/json/snake-case.ts'
 import type { BudgetState } from '../../../src/postgres/billing/budgets.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { type Caller, isMemberAlone } from '../caller.ts'
+import { type Caller, findMember } from '../caller.ts'
 import { implement } from '../operation.ts'
 import { readPage, toPage } from '../page.ts'
 import { printInstant } from '../shapes.ts'
@@ -70,7 +70,7 @@ export const budgetOperations = [
       scope,
       keyId,
       // Owners, admins and billing see all.
-      memberId: isMemberAlone(caller, accountId) ? (caller.signedIn?.user.accountId ?? '') : null,
+      memberId: findMember(caller, accountId),
       ...readPage(input),
     })
     return toPage(found.map(budgetShape), input)

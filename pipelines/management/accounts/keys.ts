@@ -12,9 +12,9 @@ import {
 } from '../../../schemas/management/accounts/keys.ts'
 import { normalizeNetwork } from '../../../src/core/keys/address-list.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { isMemberAlone } from '../caller.ts'
-import { findVisibleKey } from '../calls/calls.ts'
-import { implementWith } from '../operation.ts'
+import { findMember } from '../caller.ts'
+import { listVisibleKeys } from '../calls/calls.ts'
+import { type Context, implementWith } from '../operation.ts'
 import { readPage, toPage } from '../page.ts'
 import { keyShape } from '../shapes.ts'
 import { assertKnownModels, type Configured, parseExpiry } from './key-rules.ts'
@@ -32,6 +32,20 @@ export function parseNetworks(texts: readonly string[] | null): string[] | null 
 export const findKeyAccount = async (database: Database, { id }: { id: string }) =>
   (await database.keys.show(id)).accountId
 
+/**
+ * Refuses the secret of a key that a member holds to everyone but that member, owners and operators.
+ * @throws Failure `permission_denied`
+ */
+export async function assertHolds({ caller, database }: Context, id: string): Promise<void> {
+  if (caller.installation === 'operator') return
+  const { accountId, grant } = await database.keys.show(id)
+  const role = caller.roles.get(accountId)
+  const holder = grant?.memberId ?? null
+  if (role === 'owner' || (holder === null ? role === 'admin' : holder === caller.signedIn?.user.accountId))
+    return
+  throw new Failure('permission_denied', 'Only the member who holds this key, or an owner, sees its secret.')
+}
+
 export const withSecret = ({ key, raw }: { key: ApiKey; raw: string }) => ({ ...keyShape(key), key: raw })
 
 const implement = implementWith<Configured>()
@@ -41,7 +55,7 @@ export const keyOperations = [
     // A member of an organization lists their keys.
     const keys = await database.keys.list(input.account_id, {
       ...readPage(input),
-      memberId: isMemberAlone(caller, input.account_id) ? (caller.signedIn?.user.accountId ?? '') : null,
+      memberId: findMember(caller, input.account_id),
     })
     return toPage(keys.map(keyShape), input)
   }),
@@ -66,7 +80,7 @@ export const keyOperations = [
   }),
   implement(showKey, findKeyAccount, async (context, { id }) => {
     const key = await context.database.keys.show(id)
-    await findVisibleKey(context, key.accountId, id)
+    await listVisibleKeys(context, key.accountId, id)
     return keyShape(key)
   }),
   implement(
@@ -95,9 +109,10 @@ export const keyOperations = [
       return keyShape(await write((writing) => writing.keys.update(id, changes)))
     },
   ),
-  implement(revealKey, findKeyAccount, async ({ write }, { id }) =>
-    withSecret(await write((database) => database.keys.reveal(id))),
-  ),
+  implement(revealKey, findKeyAccount, async (context, { id }) => {
+    await assertHolds(context, id)
+    return withSecret(await context.write((database) => database.keys.reveal(id)))
+  }),
   implement(forgetKeys, async ({ write }) => ({
     forgotten: await write((database) => database.keys.eraseSealed()),
   })),

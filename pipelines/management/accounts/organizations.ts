@@ -129,7 +129,7 @@ export const organizationOperations = [
       await assertRequest(database, organizationId, id)
       return database.keyRequests.approve(approval)
     })
-    return { ...keyShape(issued.key), key: issued.raw, request: keyRequestShape(issued.request) }
+    return { ...keyShape(issued.key), request: keyRequestShape(issued.request) }
   }),
   implement(denyKey, async (context, { account_id: organizationId, id }) => {
     const denied = await context.write(async (database) => {

@@ -1,8 +1,16 @@
 /** Operations of the call log. */
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
+import type { InstallationFilter } from '../../../schemas/call-log/page-query.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { listCalls, seriesOfCalls, showCall } from '../../../schemas/management/calls/calls.ts'
+import {
+  listAllCalls,
+  listCalls,
+  seriesOfAllCalls,
+  seriesOfCalls,
+  showCall,
+} from '../../../schemas/management/calls/calls.ts'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
+import { INSTALLATION } from '../../../schemas/notifications/event.ts'
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import { printDetail } from '../../../src/core/call-log/detail.ts'
 import { readDetail } from '../../../src/core/call-log/detail-text.ts'
@@ -11,7 +19,7 @@ import { makeNextCursor, withAttempts } from '../../call-log/page.ts'
 import { readRefund } from '../../call-log/refund.ts'
 import { type LogSearchDeps, readFilters, readPlace } from '../../call-log/search.ts'
 import { printWindow } from '../../calls/query.ts'
-import { isMemberAlone } from '../caller.ts'
+import { findMember } from '../caller.ts'
 import { type Context, implementWith, type ReadContext } from '../operation.ts'
 import { printInstant } from '../shapes.ts'
 
@@ -22,22 +30,22 @@ export interface CallServices {
 }
 
 /**
- * Returns the key to whose calls the search is limited; null: no limit. A member of an organization may read the calls
+ * Returns the keys to whose calls the search is limited; null: no limit. A member of an organization may read the calls
  * of their keys, and no others.
- * @throws Failure `invalid_request`, `permission_denied`
+ * @throws Failure `permission_denied`
  */
-export async function findVisibleKey(
+export async function listVisibleKeys(
   { caller, database }: ReadContext,
   accountId: string,
-  keyId: string | undefined,
-) {
-  if (!isMemberAlone(caller, accountId)) return keyId ?? null
-  if (keyId === undefined)
-    throw new Failure('invalid_request', 'key_id: is missing. As a member, name one of your keys.')
-  const { accountId: account, grant } = await database.keys.show(keyId)
-  if (account !== accountId || grant?.memberId !== caller.signedIn?.user.accountId)
+  keyId?: string,
+): Promise<readonly string[] | null> {
+  const wanted = keyId === undefined ? null : [keyId]
+  const memberId = findMember(caller, accountId)
+  if (memberId === null) return wanted
+  const own = (await database.keys.list(accountId, { memberId })).map(({ id }) => id)
+  if (keyId !== undefined && !own.includes(keyId))
     throw new Failure('permission_denied', 'key_id: belongs to another member. Name one of your keys.')
-  return keyId
+  return wanted ?? own
 }
 
 const toSearchDeps = ({ now }: Context, { cursorKey }: CallServices): LogSearchDeps => ({
@@ -53,17 +61,53 @@ const SERIES_MAX_DAYS = 365
 const chooseBucket = ({ from, to }: LogWindow): number =>
   BUCKET_SECONDS.find((seconds) => (to - from) / 1000 / seconds <= MAX_BUCKETS) ?? BUCKET_SECONDS.at(-1)!
 
+/** Counts calls over time, in the window that a query names. */
+async function readSeries(
+  context: Context,
+  services: CallServices,
+  input: Parameters<typeof readFilters>[0] & Parameters<typeof readPlace>[2],
+  calls: Pick<InstallationFilter, 'accountId' | 'keyIds' | 'channelId'>,
+) {
+  const place = readPlace(toSearchDeps(context, services), calls.accountId ?? INSTALLATION, input)
+  const to = Math.min(place.window.to, context.now)
+  const window = { from: Math.min(to, Math.max(place.window.from, to - SERIES_MAX_DAYS * DAY_MS)), to }
+  const bucketSeconds = chooseBucket(window)
+  const filter = { ...calls, ...readFilters(input), ...window, bucketSeconds }
+  const points = await services.callLog.callSeries(filter)
+  return {
+    ...printWindow(window),
+    bucket_seconds: bucketSeconds,
+    data: points.map(({ at, requests, failed, cost, latencyP50, latencyP99 }) => ({
+      at: printInstant(at * 1000),
+      requests,
+      failed,
+      cost: printCredits(cost),
+      latency_p50_ms: latencyP50,
+      latency_p99_ms: latencyP99,
+    })),
+  }
+}
+
+/** Returns which calls of all accounts an input names. */
+const toInstallationFilter = (
+  input: Partial<Record<'account_id' | 'channel_id' | 'key_id', string>>,
+): Pick<InstallationFilter, 'accountId' | 'keyIds' | 'channelId'> => ({
+  accountId: input.account_id ?? null,
+  channelId: input.channel_id ?? null,
+  keyIds: input.key_id === undefined ? null : [input.key_id],
+})
+
 const implement = implementWith<CallServices>()
 
 export const callOperations = [
   implement(listCalls, async (context, input, services) => {
     const accountId = input.account_id
-    const keyId = await findVisibleKey(context, accountId, input.key_id)
+    const keyIds = await listVisibleKeys(context, accountId, input.key_id)
     const place = readPlace(toSearchDeps(context, services), accountId, input)
     const { window, order, cursor } = place
     const found = await services.callLog.findCalls({
       accountId,
-      keyId,
+      keyIds,
       ...readFilters(input),
       ...window,
       order,
@@ -80,31 +124,36 @@ export const callOperations = [
   }),
   implement(seriesOfCalls, async (context, input, services) => {
     const accountId = input.account_id
-    const keyId = await findVisibleKey(context, accountId, input.key_id)
-    const { window: asked } = readPlace(toSearchDeps(context, services), accountId, input)
-    const to = Math.min(asked.to, context.now)
-    const window = { from: Math.min(to, Math.max(asked.from, to - SERIES_MAX_DAYS * DAY_MS)), to }
-    const bucketSeconds = chooseBucket(window)
-    const points = await services.callLog.callSeries({
-      accountId,
-      keyId,
+    const keyIds = await listVisibleKeys(context, accountId, input.key_id)
+    return readSeries(context, services, input, { accountId, keyIds })
+  }),
+  implement(listAllCalls, async (context, input, services) => {
+    const place = readPlace(toSearchDeps(context, services), INSTALLATION, input)
+    const { window, order, cursor } = place
+    const found = await services.callLog.findInstallationCalls({
+      ...toInstallationFilter(input),
       ...readFilters(input),
       ...window,
-      bucketSeconds,
+      order,
+      limit: input.limit,
+      after: cursor?.after ?? null,
     })
+    const names = await context.database.accounts.readNames(found.rows.map(({ account_id }) => account_id))
     return {
+      object: 'list' as const,
       ...printWindow(window),
-      bucket_seconds: bucketSeconds,
-      data: points.map(({ at, requests, failed, cost, latencyP50, latencyP99 }) => ({
-        at: printInstant(at * 1000),
-        requests,
-        failed,
-        cost: printCredits(cost),
-        latency_p50_ms: latencyP50,
-        latency_p99_ms: latencyP99,
+      data: found.rows.map((row) => ({
+        ...row,
+        attempts: withAttempts(row).attempts,
+        account_name: names.get(row.account_id) ?? null,
       })),
+      has_more: found.hasMore,
+      next_cursor: makeNextCursor(toSearchDeps(context, services), INSTALLATION, place, found),
     }
   }),
+  implement(seriesOfAllCalls, (context, input, services) =>
+    readSeries(context, services, input, toInstallationFilter(input)),
+  ),
   implement(showCall, async (context, { account_id: accountId, id }, { callLog }) => {
     const found = await callLog.findCall({ accountId, keyId: null, id })
     // As a call that is not there: a member does not learn of others' calls.
@@ -125,7 +174,7 @@ const toCosts = ({ channel_id, cost, upstream_cost, detail }: CallWithDetail) =>
 })
 
 const maySee = (context: Context, accountId: string, keyId: string): Promise<boolean> =>
-  findVisibleKey(context, accountId, keyId).then(
+  listVisibleKeys(context, accountId, keyId).then(
     () => true,
     (error: unknown) => {
       if (error instanceof Failure && error.code === 'permission_denied') return false

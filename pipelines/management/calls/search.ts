@@ -9,7 +9,7 @@ import type { Operation } from '../../../schemas/management/operation.ts'
 import { assertMayActIn } from '../caller.ts'
 import { type Context, implement, toFailure } from '../operation.ts'
 import { toPage } from '../page.ts'
-import { findVisibleKey } from './calls.ts'
+import { listVisibleKeys } from './calls.ts'
 import { isShown } from './tasks.ts'
 
 /** More than one id ever names. */
@@ -39,7 +39,7 @@ const assertSees = ({ caller }: Context, operation: Operation, accountId: string
 async function findKey(context: Context, id: string): Promise<Found[]> {
   const { accountId, name } = await context.database.keys.show(id)
   assertSees(context, showKey, accountId)
-  await findVisibleKey(context, accountId, id)
+  await listVisibleKeys(context, accountId, id)
   return [{ type: 'key', id, account_id: accountId, name }]
 }
 
@@ -61,7 +61,7 @@ async function findCall(context: Context, ref: string): Promise<Found[]> {
   const findCallHits = async (): Promise<Found[]> => {
     if (call === null) return []
     assertSees(context, showCall, call.account_id)
-    await findVisibleKey(context, call.account_id, call.key_id)
+    await listVisibleKeys(context, call.account_id, call.key_id)
     return [{ type: 'call', id: String(call.id), account_id: call.account_id, name: call.model }]
   }
   const findTaskHits = async (): Promise<Found[]> => {

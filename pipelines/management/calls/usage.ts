@@ -13,9 +13,10 @@ import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
 import { addAllSums, printSums } from '../../call-log/sums.ts'
 import { printWindow, resolveWindow } from '../../calls/query.ts'
 import { budgetShape, isNearlySpent } from '../accounts/budgets.ts'
+import { findMember } from '../caller.ts'
 import { type Context, implementWith } from '../operation.ts'
 import { keyShape, printInstant, walletShape } from '../shapes.ts'
-import { findVisibleKey } from './calls.ts'
+import { listVisibleKeys } from './calls.ts'
 
 export interface UsageServices {
   readonly callLog: CallSummaries
@@ -131,9 +132,9 @@ export const usageOperations = [
     const { account_id: accountId, by } = input
     // Operators may name any account.
     await context.database.accounts.show(accountId)
-    const keyId = await findVisibleKey(context, accountId, input.key_id)
+    const keyIds = await listVisibleKeys(context, accountId, input.key_id)
     const window = reportWindow(input, context.now)
-    const find = (of: LogWindow) => callLog.sumUsageByDay({ accountId, keyId, by: COLUMN_OF[by], ...of })
+    const find = (of: LogWindow) => callLog.sumUsageByDay({ accountId, keyIds, by: COLUMN_OF[by], ...of })
     const length = window.to - window.from
     const [rows, before] = await Promise.all([
       find(window),
@@ -157,9 +158,9 @@ export const usageOperations = [
   }),
   implement(sumSessions, async (context, { account_id: accountId, key_id, limit, ...input }, { callLog }) => {
     await context.database.accounts.show(accountId)
-    const keyId = await findVisibleKey(context, accountId, key_id)
+    const keyIds = await listVisibleKeys(context, accountId, key_id)
     const window = reportWindow(input, context.now)
-    const found = await callLog.sumUsageBySession({ accountId, keyId, ...window, limit: limit + 1 })
+    const found = await callLog.sumUsageBySession({ accountId, keyIds, ...window, limit: limit + 1 })
     return {
       ...printWindow(window),
       data: found.slice(0, limit).map((session) => ({
@@ -172,20 +173,23 @@ export const usageOperations = [
       has_more: found.length > limit,
     }
   }),
-  implement(showHome, async ({ database, now }, { account_id: accountId }, { callLog }) => {
+  implement(showHome, async (context, { account_id: accountId }, { callLog }) => {
+    const { database, now, caller } = context
+    const memberId = findMember(caller, accountId)
+    const keyIds = await listVisibleKeys(context, accountId)
     const [{ wallet }, nearCap, budgets, rows] = await Promise.all([
       database.accounts.show(accountId),
-      database.keys.listNearCap(accountId, { percent: NEAR_CAP_PERCENT, limit: MAX_NEAR_CAP }),
-      database.budgets.list(accountId),
-      callLog.sumUsageByDay({ accountId, keyId: null, by: 'status', ...toLastDays(HOME_DAYS, now) }),
+      database.keys.listNearCap(accountId, { memberId, percent: NEAR_CAP_PERCENT, limit: MAX_NEAR_CAP }),
+      database.budgets.list(accountId, { memberId }),
+      callLog.sumUsageByDay({ accountId, keyIds, by: 'status', ...toLastDays(HOME_DAYS, now) }),
     ])
     const rate = spendRate(rows, now)
     const days = [...Map.groupBy(rows, ({ day }) => day)]
     return {
-      wallet: walletShape(wallet),
+      wallet: memberId === null ? walletShape(wallet) : null,
       spend_per_day: printCredits(rate.perDay),
       spend_days: rate.days,
-      runway_days: runwayDays(wallet.balance, rate),
+      runway_days: memberId === null ? runwayDays(wallet.balance, rate) : null,
       by_day: days.map(([date, same]) => ({
         date,
         requests: addAllSums(same).requests,

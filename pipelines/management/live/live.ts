@@ -27,7 +27,7 @@ import {
   watchInstallation,
 } from '../../../schemas/management/live.ts'
 import { printCredits } from '../../../schemas/money.ts'
-import { findVisibleKey } from '../calls/calls.ts'
+import { listVisibleKeys } from '../calls/calls.ts'
 import { implementWith } from '../operation.ts'
 import { printInstant } from '../shapes.ts'
 import type { LiveEvent } from './events.ts'
@@ -100,7 +100,7 @@ const GAP: LiveEvent = { name: 'gap', data: {} }
 
 interface CallFilter {
   readonly accountId: string
-  readonly keyId: string | null
+  readonly keyIds: readonly string[] | null
   readonly model: string | undefined
   /** None: every one. */
   readonly statuses: readonly string[]
@@ -108,7 +108,7 @@ interface CallFilter {
 
 const filterCalls = ({
   accountId,
-  keyId,
+  keyIds,
   model,
   statuses,
 }: CallFilter): MonoTypeOperatorFunction<SettledCall> =>
@@ -116,7 +116,7 @@ const filterCalls = ({
     (call) =>
       call === null ||
       (call.account_id === accountId &&
-        (keyId === null || call.key_id === keyId) &&
+        (keyIds === null || keyIds.includes(call.key_id)) &&
         (model === undefined || call.model === model) &&
         (statuses.length === 0 || statuses.includes(call.status))),
   )
@@ -133,9 +133,9 @@ export const liveStreams = [
   ),
   implementStream<LiveServices, typeof watchCalls>(watchCalls, async (context, input, { settledCalls }) => {
     const { account_id: accountId, key_id, model, status: statuses = [] } = input
-    const keyId = await findVisibleKey(context, accountId, key_id)
+    const keyIds = await listVisibleKeys(context, accountId, key_id)
     const calls = settledCalls.pipe(
-      filterCalls({ accountId, keyId, model, statuses }),
+      filterCalls({ accountId, keyIds, model, statuses }),
       map((call): LiveEvent => (call === null ? GAP : { name: 'call', data: toLiveCall(call) })),
     )
     return context.isContinued ? concat(of(GAP), calls) : calls

@@ -1,7 +1,6 @@
 /** What operations of payments use, and the checks that all of them make. */
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import type { Receipt } from '../../../schemas/payments/payment.ts'
 import type { Provider } from '../../../src/payments/provider.ts'
 import type { PipelineLog } from '../../settlement/retrying.ts'
 import type { Context } from '../operation.ts'
@@ -13,8 +12,6 @@ export interface PaymentServices {
   /** The simulated provider takes the cards. */
   readonly hasSimulatedCards: boolean
   readonly publicUrl: string
-  /** Prints a receipt as PDF. `seller` is the name and the address at its top. */
-  readonly printReceipt: (receipt: Receipt, seller: readonly string[]) => Promise<Buffer>
   readonly log: PipelineLog
 }
 

@@ -3,9 +3,9 @@ import { createHash, randomUUID } from 'node:crypto'
 import { MINIMUM_TOP_UP } from '../../../schemas/accounts/account.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import {
-  downloadReceipt,
   listAllPayments,
   listPayments,
+  openReceipt,
   reconcilePayments,
   refundPayment,
   showOffer,
@@ -17,7 +17,9 @@ import { OPEN_STATES, type Payment, type Receipt } from '../../../schemas/paymen
 import { DAY_MS } from '../../../src/core/call-log/window.ts'
 import { toApiShape } from '../../../src/core/json/snake-case.ts'
 import { computePrice, countDecimals, printPrice } from '../../../src/core/payments/price.ts'
+import { writeReceiptPage } from '../../../src/core/payments/receipt-page.ts'
 import type { Database } from '../../../src/postgres/database.ts'
+import type { PaymentsQuery } from '../../../src/postgres/payments/payments.ts'
 import { returnPages } from '../../payments/pages.ts'
 import { reconcile } from '../../payments/reconcile.ts'
 import { takeReport } from '../../payments/take-event.ts'
@@ -53,9 +55,13 @@ async function showWithReceipts(database: Database, id: string) {
   return paymentShape(await database.payments.show(id), await database.payments.listReceipts([id]))
 }
 
-async function listPage({ database }: Context, accountId: string | null, input: PageInput) {
+async function listPage(
+  { database }: Context,
+  query: Pick<PaymentsQuery, 'accountId' | 'search' | 'state'>,
+  input: PageInput,
+) {
   const payments = await database.payments.list({
-    accountId,
+    ...query,
     before: readCursor(input),
     limit: input.limit + 1,
   })
@@ -82,8 +88,6 @@ function toMinorUnits(amount: string | null, currency: string): bigint | null {
     throw new Failure('invalid_request', `amount: ${currency} has ${decimals} decimal places.`)
   return BigInt(whole + fraction.padEnd(decimals, '0'))
 }
-
-const FILE_NAMES = { receipt: 'receipt', credit_note: 'credit-note' } as const
 
 export const paymentOperations = [
   implement(showOffer, async (_, __, { config, openProvider, hasSimulatedCards }) => {
@@ -130,9 +134,17 @@ export const paymentOperations = [
     },
   ),
   implement(listPayments, (context, { account_id: accountId, ...input }) =>
-    listPage(context, accountId, input),
+    listPage(context, { accountId }, input),
   ),
-  implement(listAllPayments, (context, input) => listPage(context, null, input)),
+  implement(
+    listAllPayments,
+    async (context, { search = null, account_id: accountId = null, state, ...input }) => {
+      const page = await listPage(context, { accountId, search, state: state ?? null }, input)
+      const names = await context.database.accounts.readNames(page.data.map(({ account_id }) => account_id))
+      const data = page.data.map((one) => ({ ...one, account_name: names.get(one.account_id) ?? '' }))
+      return { ...page, data }
+    },
+  ),
   implement(
     showPayment,
     async (database, { id }) => (await database.payments.show(id)).accountId,
@@ -162,16 +174,9 @@ export const paymentOperations = [
     return { since: from.toISOString(), ...counts }
   }),
   implement(
-    downloadReceipt,
+    openReceipt,
     async (database, { number }) => (await database.payments.showReceipt(BigInt(number))).accountId,
-    async ({ database }, { number }, { config, printReceipt }) => {
-      const receipt = await database.payments.showReceipt(BigInt(number))
-      const pdf = await printReceipt(receipt, config().payments?.seller ?? [])
-      return {
-        name: `${FILE_NAMES[receipt.kind]}-${number}.pdf`,
-        content_type: 'application/pdf',
-        base64: pdf.toString('base64'),
-      }
-    },
+    async ({ database }, { number }, { config }) =>
+      writeReceiptPage(await database.payments.showReceipt(BigInt(number)), config().payments?.seller ?? []),
   ),
 ]

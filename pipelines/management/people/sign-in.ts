@@ -119,11 +119,11 @@ export const signInOperations = [
     })
   }),
   implementForPeople(lookUpInvitation, async ({ database }, { token }) => {
-    const { email, accountName, role, installationRole, expiresAt } = await database.invitations.find(
-      hashToken(token),
-    )
+    const { email, accountId, accountName, role, installationRole, expiresAt } =
+      await database.invitations.find(hashToken(token))
     const expires_at = expiresAt.toISOString()
-    return { email, account_name: accountName, role, installation_role: installationRole, expires_at }
+    const account = { account_id: accountId, account_name: accountName }
+    return { email, ...account, role, installation_role: installationRole, expires_at }
   }),
   implementForPeople(acceptInvitation, (context, { token }) => {
     const { user, session, access } = requireSignedIn(context)

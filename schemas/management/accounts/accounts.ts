@@ -84,7 +84,7 @@ export const showAccount = operation('showAccount', {
   input: z.object({ id }),
   answer: account,
   scope: 'read',
-  allows: ['owner', 'admin', 'billing', 'member'],
+  allows: ['owner', 'admin', 'billing'],
   commands: [{ words: 'account show', columns: ACCOUNT_COLUMNS }, { words: 'wallet show' }],
 })
 

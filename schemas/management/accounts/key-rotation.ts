@@ -2,14 +2,15 @@
 import { z } from 'zod'
 import { DEFAULT_GRACE_SECONDS, MAX_GRACE_SECONDS } from '../../accounts/key.ts'
 import { operation } from '../operation.ts'
-import { keySchema, keyWithSecret } from './keys.ts'
+import { keySchema, keyWithSecret, toHold } from './keys.ts'
 
 export const rotateKey = operation('rotateKey', {
+  ...toHold,
   summary: 'Give a key a new secret under the same id.',
   details:
     'The former secret works until the new one was first used plus the grace, at most 30 days. Where the new one was ' +
     'not used yet, rotating again replaces it, and the former one works on. Where it was, it is 409: end the former ' +
-    'secret first.',
+    'secret first. Only that member and owners rotate the key of a member.',
   input: z.object({
     id: z.string(),
     grace_seconds: z
@@ -20,8 +21,6 @@ export const rotateKey = operation('rotateKey', {
       .describe('How long the former secret works after the first use of the new one.'),
   }),
   answer: { name: 'CreatedKey', schema: keyWithSecret },
-  scope: 'keys',
-  allows: ['owner', 'admin'],
   isIdempotent: true,
   isSensitive: true,
   isSecret: true,

@@ -82,6 +82,8 @@ export const keyWithSecret = keySchema.extend({ key: z.string().describe('The ke
 const id = z.string()
 
 const toChange = { scope: 'keys', allows: ['owner', 'admin'] } as const
+/** Operations that show a secret: a member has those of their own keys. */
+export const toHold = { scope: 'keys', allows: ['owner', 'admin', 'member'] } as const
 
 export const listKeys = operation('listKeys', {
   summary: 'List the keys of an account.',
@@ -164,8 +166,9 @@ export const updateKey = operation('updateKey', {
 })
 
 export const revealKey = operation('revealKey', {
-  ...toChange,
+  ...toHold,
   summary: 'Show the key itself again.',
+  details: 'The key of a member is shown to that member and to owners, not to admins.',
   input: z.object({ id }),
   answer: { name: 'CreatedKey', schema: keyWithSecret },
   isSensitive: true,

@@ -120,7 +120,7 @@ export const listKeyRequests = operation('listKeyRequests', {
 })
 
 export const approveKey = operation('approveKey', {
-  summary: 'Issue the key that a member requested, with a spend cap.',
+  summary: 'Issue the key that a member requested, with a spend cap. The member reveals it.',
   input: z.object({
     account_id: accountId,
     id,
@@ -131,15 +131,13 @@ export const approveKey = operation('approveKey', {
   }),
   answer: {
     name: 'IssuedKey',
-    schema: keySchema.extend({ key: z.string().describe('The key itself.'), request: keyRequestSchema }),
+    schema: keySchema.extend({ request: keyRequestSchema }),
   },
   scope: 'keys',
   allows: ['owner', 'admin'],
-  isSecret: true,
   commands: [
     {
       words: 'key approve',
-      summary: 'Issue the key that a member requested and print it.',
       by: 'Account id of an admin of the organization',
       options:
         'spend_cap allowed_models expires_at requests_per_minute concurrency allowed_addresses max_price',

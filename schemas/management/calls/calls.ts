@@ -20,17 +20,20 @@ const filters = logQuery.pick({
   ref: true,
   session_id: true,
 }).shape
+const page = {
+  order: logQuery.shape.order,
+  cursor: logQuery.shape.cursor,
+  limit: z.coerce.number().int().min(1).max(LOG_LIMIT_MAX_ROWS).default(LOG_LIMIT_DEFAULT_ROWS),
+}
 const allows = ['owner', 'admin', 'billing', 'member'] as const
 
 export const listCalls = operation('listCalls', {
   summary: 'List calls of an account, with every filter of the call log.',
-  details: 'A member of an organization must name one of their keys.',
+  details: 'A member of an organization sees the calls of their own keys.',
   input: z.object({
     account_id: accountId,
     ...filters,
-    order: logQuery.shape.order,
-    cursor: logQuery.shape.cursor,
-    limit: z.coerce.number().int().min(1).max(LOG_LIMIT_MAX_ROWS).default(LOG_LIMIT_DEFAULT_ROWS),
+    ...page,
   }),
   answer: {
     name: 'CallPage',
@@ -70,29 +73,63 @@ export const showCall = operation('showCall', {
   failures: ['log_not_found'],
 })
 
+const series = {
+  name: 'CallSeries',
+  schema: z.object({
+    period_from: instantText,
+    period_to: instantText,
+    bucket_seconds: z.int(),
+    data: z
+      .array(
+        z.object({
+          at: instantText,
+          requests: z.int(),
+          failed: z.int(),
+          cost: amountText,
+          latency_p50_ms: z.number(),
+          latency_p99_ms: z.number(),
+        }),
+      )
+      .describe('Ascending; a bucket without a call is absent.'),
+  }),
+} as const
+
 export const seriesOfCalls = operation('seriesOfCalls', {
   summary: 'Count calls, costs and latencies over time, by the same filters as the list.',
   input: z.object({ account_id: accountId, ...filters }),
-  answer: {
-    name: 'CallSeries',
-    schema: z.object({
-      period_from: instantText,
-      period_to: instantText,
-      bucket_seconds: z.int(),
-      data: z
-        .array(
-          z.object({
-            at: instantText,
-            requests: z.int(),
-            failed: z.int(),
-            cost: amountText,
-            latency_p50_ms: z.number(),
-            latency_p99_ms: z.number(),
-          }),
-        )
-        .describe('Ascending; a bucket without a call is absent.'),
-    }),
-  },
+  answer: series,
   scope: 'read',
   allows,
+})
+
+/** Filters of the calls of all accounts. */
+const installationFilters = {
+  account_id: accountId.optional().describe('Only calls of this account.'),
+  channel_id: z.string().optional().describe('Only calls that this channel answered, or failed to.'),
+  ...filters,
+}
+
+export const listAllCalls = operation('listAllCalls', {
+  summary: 'List the calls of all accounts, with every filter of the call log.',
+  input: z.object({ ...installationFilters, ...page }),
+  answer: {
+    name: 'InstallationCallPage',
+    schema: toPageSchema(
+      logRow.extend({
+        account_id: accountId,
+        account_name: z.string().nullable(),
+        channel_id: z.string().nullable().describe('null: no channel was called.'),
+      }),
+    ).extend({ period_from: instantText, period_to: instantText }),
+  },
+  scope: 'read',
+  allows: 'operators',
+})
+
+export const seriesOfAllCalls = operation('seriesOfAllCalls', {
+  summary: 'Count the calls of all accounts over time, by the same filters as the list.',
+  input: z.object(installationFilters),
+  answer: series,
+  scope: 'read',
+  allows: 'operators',
 })

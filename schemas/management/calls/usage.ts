@@ -23,7 +23,7 @@ export const USAGE_DIMENSIONS = ['model', 'key', 'member', 'status'] as const
 export const showUsage = operation('showUsage', {
   summary: 'Sum up the calls of an account by day and by model, key, member or status.',
   details:
-    'Days are UTC. A window has at most 365 days. A member of an organization must name one of their keys.',
+    'Days are UTC. A window has at most 365 days. A member of an organization sees the calls of their own keys.',
   input: z.object({
     account_id: accountId,
     key_id: logQuery.shape.key_id,
@@ -58,7 +58,7 @@ export const sumSessions = operation('sumSessions', {
   summary: 'Sum up the calls of an account by session, to see what a conversation or a run of an agent cost.',
   details:
     'A client names the session of a call in a header. Calls without one do not count. A window has at most 365 days. ' +
-    'A member of an organization must name one of their keys.',
+    'A member of an organization sees the calls of their own keys.',
   input: z.object({
     account_id: accountId,
     key_id: logQuery.shape.key_id,
@@ -187,11 +187,12 @@ export const showInstallationUsage = operation('showInstallationUsage', {
 export const showHome = operation('showHome', {
   summary:
     'Show the balance of an account, how long it lasts, its last thirty days, and keys and budgets near their limit.',
+  details: 'A member of an organization sees what their own keys did, and no wallet.',
   input: z.object({ account_id: accountId }),
   answer: {
     name: 'Home',
     schema: z.object({
-      wallet: walletSchema,
+      wallet: walletSchema.nullable().describe('null: the caller is a member, who may not read it.'),
       spend_per_day: amountText.describe('The mean of the `spend_days` days before today, UTC.'),
       spend_days: z
         .int()
@@ -201,12 +202,14 @@ export const showHome = operation('showHome', {
       runway_days: z
         .number()
         .nullable()
-        .describe('How long the balance lasts at spend_per_day; null: nothing was spent.'),
+        .describe(
+          'How long the balance lasts at spend_per_day; null: nothing was spent, or there is no wallet.',
+        ),
       by_day: z.array(z.object({ date: z.string(), requests: z.int(), failed: z.int(), cost: amountText })),
       keys_near_cap: z.array(keySchema).describe('Those that spent 80 % of their cap or more.'),
       budgets_near: z.array(budgetSchema).describe('Those of which 80 % or more are spent.'),
     }),
   },
   scope: 'read',
-  allows: ['owner', 'admin', 'billing'],
+  allows: ['owner', 'admin', 'billing', 'member'],
 })

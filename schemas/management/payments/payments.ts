@@ -93,11 +93,29 @@ export const listPayments = operation('listPayments', {
 
 export const listAllPayments = operation('listAllPayments', {
   summary: 'List the payments of all accounts, the newest first.',
-  input: z.object(pageInput),
-  answer: list,
+  input: z.object({
+    search: z
+      .string()
+      .trim()
+      .max(200)
+      .optional()
+      .describe("Part of the id of the payment, of the account or its name, or of the provider's id."),
+    account_id: accountId.optional().describe('Only payments of this account.'),
+    state: z.enum(PAYMENT_STATES).optional().describe('Only payments in this state.'),
+    ...pageInput,
+  }),
+  answer: {
+    name: 'InstallationPaymentList',
+    schema: toPageSchema(
+      paymentSchema.extend({
+        account_name: z.string(),
+        intent_id: z.string().nullable().describe("The provider's id; null before it has given one."),
+      }),
+    ),
+  },
   scope: 'read',
   allows: 'operators',
-  commands: [{ words: 'payments list', ...listed }],
+  commands: [{ words: 'payments list', options: 'search state', ...listed }],
 })
 
 export const showPayment = operation('showPayment', {
@@ -157,13 +175,10 @@ export const reconcilePayments = operation('reconcilePayments', {
   commands: [{ words: 'payments reconcile', example: '--days 7' }],
 })
 
-export const downloadReceipt = operation('downloadReceipt', {
+export const openReceipt = operation('openReceipt', {
   ...toRead,
-  summary: 'Download a receipt or a credit note as PDF.',
+  summary: 'Open a receipt or a credit note: a page made for printing.',
   input: z.object({ number: z.coerce.number().int().min(1) }),
-  answer: {
-    name: 'ReceiptFile',
-    schema: z.object({ name: z.string(), content_type: z.string(), base64: z.string() }),
-  },
-  fileType: 'application/pdf',
+  answer: { name: 'ReceiptPage', schema: z.string() },
+  isPage: true,
 })

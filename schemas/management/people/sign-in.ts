@@ -158,7 +158,8 @@ export const lookUpInvitation = operation('lookUpInvitation', {
     name: 'InvitationOffer',
     schema: z.object({
       email: z.string(),
-      account_name: z.string().nullable().describe('The organization; null: none.'),
+      account_id: z.string().nullable().describe('The organization; null: none.'),
+      account_name: z.string().nullable(),
       role: memberRole.nullable(),
       installation_role: z.enum(INSTALLATION_ROLES).nullable(),
       expires_at: instantText,

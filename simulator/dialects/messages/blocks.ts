@@ -44,6 +44,12 @@ const RULES: Readonly<Record<string, BlockRule>> = {
   thinking: { roles: ['assistant'], fields: ['thinking', 'signature'], check: checkThinking },
   redacted_thinking: { roles: ['assistant'], fields: ['data'], check: checkRedactedThinking },
   server_tool_use: TOOL_USE,
+  advisor_tool_result: {
+    roles: ['assistant'],
+    fields: ['tool_use_id', 'content', 'cache_control'],
+    check: (block, path) => requireString(block, 'tool_use_id', path),
+  },
+  fallback: { roles: ['assistant'], fields: ['from', 'to', 'trigger'], check: () => {} },
   web_search_tool_result: {
     roles: ['assistant'],
     fields: ['tool_use_id', 'content', 'cache_control', 'caller'],

@@ -17,6 +17,7 @@ import {
 import type { Directives } from '../../directives/grammar.ts'
 import { type ContentBlock, readContent } from './content.ts'
 import { invalid } from './fields.ts'
+import { type OtherRuns, runOtherModels } from './other-models.ts'
 import { type MessagesRequest, readMessagesRequest } from './request.ts'
 import { type StreamedUsage, streamedUsage, wholeUsage } from './usage.ts'
 
@@ -74,17 +75,29 @@ function answerMessages(request: MessagesRequest, model: string, directives: Dir
   if (choice === undefined) throw new Error('A script has a choice for every one that is asked for.')
   const ending = findEnding(choice)
   const sealsReasoning = directives.reasoning_sealed === true
-  const content = readContent(choice, { thinks: request.thinks, sealsReasoning, id })
+  const others = runOtherModels(request.others, model, script, directives)
+  const own = readContent(choice, { thinks: request.thinks, sealsReasoning, id })
+  const content = [...others.blocks, ...own]
   const message = { id: `msg_${id}`, type: 'message', role: 'assistant', model }
   const headers = { 'request-id': `req_${id}` }
   if (!request.stream) {
-    const usage = wholeUsage(script.usage, directives)
-    const body = { ...message, content: content.map(({ whole }) => whole), ...ending, usage }
+    const usage = withIterations(wholeUsage(script.usage, directives), others)
+    const body = {
+      ...message,
+      model: others.model,
+      content: content.map(({ whole }) => whole),
+      ...ending,
+      usage,
+    }
     return { ...jsonAnswer(200, body, headers), tokens: script.usage.completion }
   }
-  const usage = streamedUsage(script.usage, directives)
+  const streamed = streamedUsage(script.usage, directives)
+  const usage = { ...streamed, end: withIterations(streamed.end, others) }
   return eventStream(printFrames({ message, content, ending, usage, hidden: hiddenTokens(script) }), headers)
 }
+
+const withIterations = (usage: unknown, { iterations }: OtherRuns): unknown =>
+  usage === undefined || iterations === undefined ? usage : { ...(usage as object), iterations }
 
 const findEnding = ({ finish, stopSequence }: Choice) => ({
   stop_reason: stopSequence === null ? STOP_REASONS[finish] : 'stop_sequence',

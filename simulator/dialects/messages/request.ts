@@ -2,10 +2,11 @@
 
 import type { Prompt } from '../../answers/script.ts'
 import { isObject, parseJsonObject } from '../../dialect.ts'
-import { findDirectives } from '../../directives/grammar.ts'
+import { findDirectives, readText } from '../../directives/grammar.ts'
 import { checkSystem } from './blocks.ts'
 import { checkCacheBreakpoints, checkConversation } from './conversation.ts'
 import { invalid, numberWithin, strictObject } from './fields.ts'
+import { type OtherModels, readOtherModels } from './other-models.ts'
 import { readToolChoice, readTools } from './tools.ts'
 
 const MIN_THINKING_TOKENS = 1024
@@ -17,7 +18,7 @@ const COUNTED_FIELDS = [
 const FIELDS = [
   ...COUNTED_FIELDS,
   ...['max_tokens', 'metadata', 'stop_sequences', 'stream', 'temperature', 'top_k', 'top_p'],
-  ...['container', 'diagnostics', 'service_tier', 'inference_geo'],
+  ...['container', 'diagnostics', 'service_tier', 'inference_geo', 'fallbacks'],
 ]
 
 export type MessagesRequest = {
@@ -26,6 +27,7 @@ export type MessagesRequest = {
   readonly thinks: boolean
   /** Everything but the model, whose name has directives. */
   readonly prompt: Omit<Prompt, 'model'>
+  readonly others: OtherModels
   readonly messageDirectives: string | null
   readonly bodyDirectives: unknown
 }
@@ -51,18 +53,21 @@ export function readMessagesRequest(bytes: Buffer, { counting }: { counting: boo
   const thinksAlways = isObject(body.thinking) && body.thinking.type === 'enabled'
   checkConversation(body.messages, { thinks: thinksAlways, hasTools })
   checkCacheBreakpoints(body)
+  const last = (body.messages as Record<string, unknown>[]).findLast(({ role }) => role !== 'system')
   const builtIns = tools.searches ? (['web_search'] as const) : []
   return {
     model: body.model,
     stream: body.stream === true,
     thinks: thinking !== 'off',
     prompt: {
+      asked: readText(last?.content),
       json: JSON.stringify(body.messages) + (body.system === undefined ? '' : JSON.stringify(body.system)),
       ...{ seed: null, choices: 1, maxTokens, tools: tools.functions, toolChoice, builtIns, thinking },
       format: readFormat(body),
       stop: readStopSequences(body.stop_sequences),
       logprobs: null,
     },
+    others: readOtherModels(body),
     messageDirectives: findDirectives(
       body.messages as unknown[],
       (turn) => isObject(turn) && turn.role === 'assistant',

@@ -3,6 +3,7 @@
 import type { FunctionTool, Prompt } from '../../answers/script.ts'
 import { isObject } from '../../dialect.ts'
 import { invalid, requireString, strictObject } from './fields.ts'
+import { isAdvisor } from './other-models.ts'
 
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,128}$/
 const WEB_SEARCH = /^web_search_\d{8}$/
@@ -25,7 +26,7 @@ export function readTools(tools: unknown): Tools {
   for (const [index, tool] of tools.entries()) {
     const type = isObject(tool) ? (tool.type ?? 'custom') : null
     if (typeof type === 'string' && WEB_SEARCH.test(type)) searches = true
-    else functions.push(readCustom(tool, type, `tools.${index}`))
+    else if (!isAdvisor(tool)) functions.push(readCustom(tool, type, `tools.${index}`))
   }
   const names = functions.map(({ name }) => name)
   if (searches) names.push('web_search')

@@ -2,9 +2,9 @@
 
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { LogRow } from '../../../schemas/call-log/columns.ts'
+import type { CallPageQuery } from '../../../schemas/call-log/page-query.ts'
 import { readRows } from '../connection.ts'
 import { PAGE_COLUMNS, type PageRow, parsePageRow, STORED_PAGE_COLUMN, toLogRow } from './call-row.ts'
-import type { CallPageQuery } from './query.ts'
 import { isOfFailed } from './statement.ts'
 import { readSteps } from './steps.ts'
 

@@ -5,10 +5,10 @@
 
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { LogRow } from '../../../schemas/call-log/columns.ts'
+import type { CallPageQuery, CallPosition } from '../../../schemas/call-log/page-query.ts'
 import { readRows } from '../connection.ts'
 import { toClickHouseInstant } from '../instant.ts'
 import { PAGE_COLUMNS, type PageRow, toLogRow } from './call-row.ts'
-import type { CallPageQuery, CallPosition } from './query.ts'
 import { readSteps } from './steps.ts'
 
 export interface CallPositions {

@@ -1,9 +1,14 @@
 /** The statement behind a page of the call log. */
+
+import type {
+  CallPosition,
+  InstallationFilter,
+  InstallationPageQuery,
+} from '../../../schemas/call-log/page-query.ts'
 import type { UnitType } from '../../../schemas/call-log/row.ts'
 import { findSharedId } from '../../core/call-log/shared-ids.ts'
 import { toClickHouseInstant } from '../instant.ts'
 import { LIVE_NAMES } from '../tables/names.ts'
-import type { CallFilter, CallPageQuery, CallPosition } from './query.ts'
 
 export interface Statement {
   readonly query: string
@@ -23,10 +28,10 @@ const printRefCondition = (ref: string, isShared = false): string =>
       : '(request_id = {ref:String} OR task_id = {ref:String})'
 
 /**
- * Returns the filter of an account's calls besides the window, the most selective condition first. Many failed calls
+ * Returns the filter of calls besides the account and the window, the most selective condition first. Many failed calls
  * share one state.
  */
-function printFilter(filter: CallFilter) {
+function printFilter(filter: InstallationFilter) {
   const unitTypes = filter.unitTypes?.includes(TOKEN_BILLED) ? [...filter.unitTypes, ''] : filter.unitTypes
   const { ref, isShared } = filter
   const all: readonly (readonly [condition: string, name: string, value: unknown])[] = [
@@ -35,8 +40,9 @@ function printFilter(filter: CallFilter) {
     ['error_code IN {errorCodes:Array(String)}', 'errorCodes', filter.errorCodes],
     ['unit_type IN {unitTypes:Array(String)}', 'unitTypes', unitTypes],
     ['model IN {models:Array(String)}', 'models', filter.models],
-    ['key_id = {keyId:String}', 'keyId', filter.keyId],
+    ['key_id IN {keyIds:Array(String)}', 'keyIds', filter.keyIds],
     ['status IN {statuses:Array(String)}', 'statuses', filter.statuses],
+    ['channel_id = {channelId:String}', 'channelId', filter.channelId ?? null],
   ]
   const given = all.filter(([, , value]) => value !== null)
   return {
@@ -52,7 +58,7 @@ function printFilter(filter: CallFilter) {
  * Returns whether the table of failed calls has all matching rows: those with an error code, and those of these
  * states.
  */
-export const isOfFailed = ({ errorCodes, statuses, ref }: CallFilter): boolean =>
+export const isOfFailed = ({ errorCodes, statuses, ref }: InstallationFilter): boolean =>
   // One call is found by an index of either table, and only `calls` says which ones share a row.
   ref === null && (errorCodes !== null || (statuses !== null && !statuses.includes('success')))
 
@@ -75,7 +81,7 @@ function printPosition(order: 'asc' | 'desc', after: CallPosition) {
  * Filtered columns are read first: of a column with few values a hundred thousand rows are read in a millisecond,
  * while the instants, which ClickHouse would read first, take ten times as long.
  */
-export function makePageStatement(columns: string, query: CallPageQuery, rows: number): Statement {
+export function makePageStatement(columns: string, query: InstallationPageQuery, rows: number): Statement {
   const calls = selectCalls(query)
   const position = query.after && printPosition(query.order, query.after)
   const direction = query.order === 'asc' ? 'ASC' : 'DESC'
@@ -89,16 +95,16 @@ export function makePageStatement(columns: string, query: CallPageQuery, rows: n
   }
 }
 
-/** Returns the conditions by which an account's calls are read, up to the last of WHERE, and their parameters. */
-export function selectCalls(filter: CallFilter) {
+/** Returns the conditions by which calls are read, up to the last of WHERE, and their parameters. */
+export function selectCalls(filter: InstallationFilter) {
   const narrowing = printFilter(filter)
   const before = narrowing.conditions.length === 0 ? '' : `PREWHERE ${narrowing.conditions.join(' AND ')}`
   return {
     where: `${before}
-      WHERE account_id = {accountId:String} AND created_at >= {from:DateTime64(3, 'UTC')}
+      WHERE ${filter.accountId === null ? '' : 'account_id = {accountId:String} AND '}created_at >= {from:DateTime64(3, 'UTC')}
         AND created_at < {to:DateTime64(3, 'UTC')}`,
     parameters: {
-      accountId: filter.accountId,
+      ...(filter.accountId !== null && { accountId: filter.accountId }),
       from: toClickHouseInstant(filter.from),
       to: toClickHouseInstant(filter.to),
       ...narrowing.parameters,

@@ -4,9 +4,10 @@
  * those that a month does not fill cost one query more. A filter makes the latter likely: then all of the window is
  * read at once, which costs less than a second query.
  */
+
+import type { InstallationPageQuery } from '../../../schemas/call-log/page-query.ts'
 import { findSharedId } from '../../core/call-log/shared-ids.ts'
 import { DAY_MS, type LogWindow } from '../../core/call-log/window.ts'
-import type { CallPageQuery } from './query.ts'
 import { makePageStatement, type Statement } from './statement.ts'
 
 /** The longest usual period, 30 days or a month, and its last day: read as a whole. */
@@ -50,7 +51,7 @@ function listRefSteps(window: LogWindow, ref: string): Step[] {
 }
 
 /** Windows that lie one behind the other in the order of the page, and together hold all that it may. */
-function listTimeSteps({ order, from, to, after }: CallPageQuery, now: number): LogWindow[] {
+function listTimeSteps({ order, from, to, after }: InstallationPageQuery, now: number): LogWindow[] {
   const window = { from, to }
   if (order === 'asc') {
     // Without a cursor the position of the account's first call in the window is unknown.
@@ -62,11 +63,14 @@ function listTimeSteps({ order, from, to, after }: CallPageQuery, now: number): 
   return [clipWindow(window, first, to), clipWindow(window, from, first)].filter(isSome)
 }
 
-const isNarrowed = ({ keyId, models, statuses, unitTypes, errorCodes, sessionId }: CallPageQuery): boolean =>
-  [keyId, models, statuses, unitTypes, errorCodes, sessionId].some((wanted) => wanted !== null)
+const isNarrowed = (query: InstallationPageQuery): boolean => {
+  const { keyIds, models, statuses, unitTypes, errorCodes, sessionId, channelId = null } = query
+  const filters = [keyIds, models, statuses, unitTypes, errorCodes, sessionId, channelId]
+  return filters.some((wanted) => wanted !== null)
+}
 
 /** Returns the steps in query order. Those of a ref overlap: the first that has rows has all of them. */
-export function listSteps(query: CallPageQuery, now: number): Step[] {
+export function listSteps(query: InstallationPageQuery, now: number): Step[] {
   const window = { from: query.from, to: query.to }
   if (query.ref !== null) return listRefSteps(window, query.ref)
   return isNarrowed(query) ? [window].filter(isSome) : listTimeSteps(query, now)
@@ -77,7 +81,7 @@ export function listSteps(query: CallPageQuery, now: number): Step[] {
  * enough.
  */
 export async function readSteps<Row>(
-  query: CallPageQuery,
+  query: InstallationPageQuery,
   read: (statement: (columns: string) => Statement) => Promise<Row[]>,
 ): Promise<Row[]> {
   const wanted = query.limit + 1

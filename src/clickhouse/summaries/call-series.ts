@@ -1,12 +1,12 @@
 /** Counts, costs and latencies of calls over time, by the same filter as a page of the log. */
 import type { ClickHouseClient } from '@clickhouse/client'
+import type { InstallationFilter } from '../../../schemas/call-log/page-query.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { readRows } from '../connection.ts'
-import type { CallFilter } from '../pages/query.ts'
 import { selectCalls } from '../pages/statement.ts'
 import { LIVE_NAMES } from '../tables/names.ts'
 
-export interface CallSeriesQuery extends CallFilter {
+export interface CallSeriesQuery extends InstallationFilter {
   readonly bucketSeconds: number
 }
 

@@ -17,11 +17,11 @@ export interface CallSums {
   readonly cachedTokens: number
 }
 
-/** A window of time of one account, or of one of its keys. */
+/** A window of time of one account, or of some of its keys. */
 export interface AccountWindow extends LogWindow {
   readonly accountId: string
   /** Null: all keys of the account. */
-  readonly keyId: string | null
+  readonly keyIds: readonly string[] | null
 }
 
 export type SumColumn = 'account_id' | 'key_id' | 'day' | 'model' | 'status' | 'channel_id'
@@ -30,7 +30,7 @@ interface SummedCalls extends LogWindow {
   /** Null: all accounts. */
   readonly accountId: string | null
   /** Null: all keys. */
-  readonly keyId: string | null
+  readonly keyIds: readonly string[] | null
   /** The columns that distinguish the rows. */
   readonly columns: readonly SumColumn[]
   /** Only the calls with a known upstream cost, with that cost. Only these have a channel, and no status. */
@@ -74,7 +74,7 @@ const toClickHouseDay = (epochMs: number): string => toClickHouseInstant(epochMs
 /** Returns a query that yields the rows, with its parameters; null for an empty window. */
 export function selectSummedRows({
   accountId,
-  keyId,
+  keyIds,
   columns: groups,
   ofCosts = false,
   ...window
@@ -82,11 +82,11 @@ export function selectSummedRows({
   const { days, edges } = splitWindow(window)
   const which = [
     accountId === null ? 'true' : 'account_id = {accountId:String}',
-    ...(keyId === null ? [] : ['key_id = {keyId:String}']),
+    ...(keyIds === null ? [] : ['key_id IN {keyIds:Array(String)}']),
   ].join(' AND ')
   const columns = ofCosts ? [...groups, UPSTREAM_COST] : groups
   const isKnown = ofCosts ? ` AND ${UPSTREAM_COST} IS NOT NULL` : ''
-  const withoutKeys = keyId === null && !groups.includes('key_id')
+  const withoutKeys = keyIds === null && !groups.includes('key_id')
   const rollup = ofCosts ? LIVE_NAMES.costs : withoutKeys ? LIVE_NAMES.byModel : LIVE_NAMES.byDay
   const sources = [
     ...(days === null ? [] : [selectFromDays(rollup, columns, which)]),
@@ -101,7 +101,7 @@ export function selectSummedRows({
     query: sources.join(' UNION ALL '),
     parameters: {
       ...(accountId !== null && { accountId }),
-      ...(keyId !== null && { keyId }),
+      ...(keyIds !== null && { keyIds }),
       ...(days !== null && { firstDay: toClickHouseDay(days.from), dayBehind: toClickHouseDay(days.to) }),
       ...Object.fromEntries(ends),
     },

@@ -23,7 +23,7 @@ interface Row extends SumsRow {
 /** Returns the sessions that cost most, the dearest first. Calls without a session do not count. */
 export async function sumUsageBySession(
   client: ClickHouseClient,
-  { accountId, keyId, from, to, limit }: AccountWindow & { readonly limit: number },
+  { accountId, keyIds, from, to, limit }: AccountWindow & { readonly limit: number },
   signal: AbortSignal,
 ): Promise<SessionUsage[]> {
   const rows = await readRows<Row>(client, {
@@ -33,12 +33,12 @@ export async function sumUsageBySession(
         sum(input_tokens) AS input, sum(output_tokens) AS output, sum(cached_tokens) AS cached,
         toUnixTimestamp64Milli(min(created_at)) AS first_ms, toUnixTimestamp64Milli(max(created_at)) AS last_ms
       FROM ${LIVE_NAMES.calls}
-      WHERE account_id = {accountId:String} AND session_id != '' ${keyId === null ? '' : 'AND key_id = {keyId:String}'}
+      WHERE account_id = {accountId:String} AND session_id != '' ${keyIds === null ? '' : 'AND key_id IN {keyIds:Array(String)}'}
         AND created_at >= {from:DateTime64(3, 'UTC')} AND created_at < {to:DateTime64(3, 'UTC')}
       GROUP BY session ORDER BY sum(cost) DESC, session LIMIT {limit:UInt32}`,
     query_params: {
       accountId,
-      ...(keyId !== null && { keyId }),
+      ...(keyIds !== null && { keyIds }),
       from: toClickHouseInstant(from),
       to: toClickHouseInstant(to),
       limit,

@@ -56,7 +56,7 @@ async function sumRows(
   signal: AbortSignal,
 ): Promise<CostSums[]> {
   const columns = COLUMNS[by]
-  const rows = selectSummedRows({ ...query, keyId: null, columns })
+  const rows = selectSummedRows({ ...query, keyIds: null, columns })
   if (rows === null) return []
   const found = await readRows<Row>(client, {
     query: `

@@ -14,7 +14,7 @@ export interface DayCost {
 }
 
 const IN_WINDOW = `
-  account_id = {accountId:String} AND ({keyId:String} = '' OR key_id = {keyId:String})
+  account_id = {accountId:String} AND ({isOfAllKeys:Bool} OR key_id IN {keyIds:Array(String)})
   AND ({sessionId:String} = '' OR session_id = {sessionId:String}) AND created_at >= {from:DateTime64(3, 'UTC')} AND created_at < {to:DateTime64(3, 'UTC')}`
 /** Counts 1e-8 credit. */
 const COST_UNITS = 'toString(toInt128(sum(cost) * 100000000))'
@@ -25,9 +25,10 @@ export interface UsageWindow extends AccountWindow {
   readonly sessionId?: string
 }
 
-const toParameters = ({ accountId, keyId, sessionId = '', from, to }: UsageWindow) => ({
+const toParameters = ({ accountId, keyIds, sessionId = '', from, to }: UsageWindow) => ({
   accountId,
-  keyId: keyId ?? '',
+  isOfAllKeys: keyIds === null,
+  keyIds: keyIds ?? [],
   sessionId,
   from: toClickHouseInstant(from),
   to: toClickHouseInstant(to),

@@ -1,9 +1,11 @@
 /** Builds the detail of a call from facts that are known anyway. Parses nothing. */
-import type { StoredCounts } from '../../../schemas/call-log/call-detail.ts'
+import type { StoredCounts, StoredModelCharge } from '../../../schemas/call-log/call-detail.ts'
 import type { Credits } from '../../../schemas/money.ts'
-import type { TokenUsage } from '../pricing/usage.ts'
+import { shortened } from '../json/cut.ts'
+import type { TokenCharge } from '../pricing/charge.ts'
+import type { ExtraUsage, TokenUsage } from '../pricing/usage.ts'
 import type { Model, Route } from '../routing/catalog.ts'
-import { joinDetail, printJson, printNumber, printText } from './detail-text.ts'
+import { DETAIL_TEXT_MAX_CHARS, joinDetail, printJson, printNumber, printText } from './detail-text.ts'
 
 /** A translation's list of dropped fields is cut here: it names every tool by its index. */
 const DROPPED_MAX_CHARS = 500
@@ -93,11 +95,9 @@ function printSuspects({ suspect, reported }: Oddities): string {
   )
 }
 
-/** Returns the counts that the row has no columns for; an empty text on most calls. */
-function printExtra({ extra }: TokenUsage): string {
-  if (extra === undefined) return ''
-  const { tools, ...tokens } = extra
-  const counts: StoredCounts = {
+/** Returns the counts that the row has no columns for. */
+function toStoredCounts({ tools, ...tokens }: ExtraUsage): StoredCounts {
+  return {
     ...(tokens.cacheWrite1h > 0 && { cache_write_1h: tokens.cacheWrite1h }),
     ...(tokens.inputAudio > 0 && { input_audio: tokens.inputAudio }),
     ...(tokens.inputImage > 0 && { input_image: tokens.inputImage }),
@@ -105,8 +105,37 @@ function printExtra({ extra }: TokenUsage): string {
     ...(tokens.outputImage > 0 && { output_image: tokens.outputImage }),
     ...(Object.keys(tools).length > 0 && { server_tools: tools }),
   }
-  return printJson('counts', JSON.stringify(counts))
 }
+
+/** Returns an empty text on most calls. */
+const printExtra = ({ extra }: TokenUsage): string =>
+  extra === undefined ? '' : printJson('counts', JSON.stringify(toStoredCounts(extra)))
+
+/** The charge for what one of several models used. */
+export interface ModelCharge extends Pick<TokenCharge, 'usage' | 'cost'> {
+  readonly model: string
+  readonly pricedAs?: string
+  /** The prices that held, as JSON. */
+  readonly terms: string
+}
+
+const toStoredCharge = ({ model, pricedAs, usage, cost, terms }: ModelCharge): StoredModelCharge => ({
+  model: shortened(model, DETAIL_TEXT_MAX_CHARS),
+  ...(pricedAs !== undefined && { priced_as: pricedAs }),
+  input_tokens: usage.prompt,
+  cached_tokens: usage.cached,
+  cache_write_tokens: usage.cacheWrite,
+  output_tokens: usage.output,
+  reasoning_tokens: usage.reasoning,
+  server_tool_calls: usage.serverToolCalls,
+  ...(usage.extra !== undefined && { counts: toStoredCounts(usage.extra) }),
+  prices: JSON.parse(terms),
+  cost: String(cost),
+})
+
+/** Returns an empty text where one model made the answer. */
+export const printModelCharges = (charges: readonly ModelCharge[] = []): string =>
+  charges.length === 0 ? '' : printJson('models', JSON.stringify(charges.map(toStoredCharge)))
 
 export const printForwardedDetail = ({
   call,

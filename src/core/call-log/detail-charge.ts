@@ -1,5 +1,5 @@
 /** Explains a charge line by line: tokens x price = amount, exact to the last digit. */
-import type { CallDetail, StoredCounts } from '../../../schemas/call-log/call-detail.ts'
+import type { CallDetail, StoredCounts, StoredModelCharge } from '../../../schemas/call-log/call-detail.ts'
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
 import {
   ONE_RATE,
@@ -33,7 +33,9 @@ function printLine(item: ChargedItem, terms: PriceTerms): string {
   return `${count} ${priced}${times} = ${printScaled(amount, decimals)}`
 }
 
-function readUsage(call: CallWithDetail, counts: StoredCounts = {}): TokenUsage {
+type Counted = Pick<CallWithDetail, Exclude<keyof StoredModelCharge & keyof CallWithDetail, 'model' | 'cost'>>
+
+function readUsage(call: Counted, counts: StoredCounts = {}): TokenUsage {
   return {
     prompt: call.input_tokens,
     cached: call.cached_tokens,
@@ -66,8 +68,23 @@ function printTokenLines(usage: TokenUsage, terms: PriceTerms): Fact[] {
   ]
 }
 
+/** Returns the lines of the charge for one of several models: their sum is rounded, and then added to the others. */
+function printModelLines(charged: StoredModelCharge): Fact[] {
+  const { model, priced_as: pricedAs, counts, prices, cost } = charged
+  const terms = readPriceTerms(prices)
+  const lines = terms === null ? [] : printTokenLines(readUsage(charged, counts), terms)
+  const name = pricedAs === undefined ? model : `${model}, at the price of ${pricedAs}`
+  return [
+    ...lines.map(([line, value]): Fact => [`${line} (${model})`, value]),
+    [`charge (${name})`, printCredits(BigInt(cost))],
+  ]
+}
+
 /** Returns the lines of a charge; only the counts where its prices are unknown. */
-export function chargeLines(call: CallWithDetail, { prices, charge, counts }: CallDetail): Fact[] {
+export function chargeLines(
+  call: CallWithDetail,
+  { prices, charge, counts, models = [] }: CallDetail,
+): Fact[] {
   const terms = prices === undefined ? null : readPriceTerms(prices)
   const units = call.unit_type === null || call.unit_count === null ? undefined : call.unit_count
   return [
@@ -75,5 +92,6 @@ export function chargeLines(call: CallWithDetail, { prices, charge, counts }: Ca
     ['unit_count', units],
     ['charge', charge],
     ...(terms === null ? [] : printTokenLines(readUsage(call, counts), terms)),
+    ...models.flatMap(printModelLines),
   ]
 }

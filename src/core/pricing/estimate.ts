@@ -230,7 +230,7 @@ export function largestPart(
   return largest
 }
 
-function dearest(charges: readonly Credits[]): Credits {
+export function dearest(charges: readonly Credits[]): Credits {
   let most = 0n
   for (const charge of charges) if (charge > most) most = charge
   return most

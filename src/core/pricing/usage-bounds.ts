@@ -76,7 +76,7 @@ export function boundUsage(usage: TokenUsage, model: BoundingModel, call: Bounde
   // Parts of these counts are charged up to them, whatever they say.
   if (isWithin) return { usage, beyond: WITHIN_BOUNDS }
   const beyond: string[] = []
-  const within = (name: Exclude<keyof TokenUsage, 'extra'>, bound: number): number => {
+  const within = (name: Exclude<keyof TokenUsage, 'extra' | 'byModel'>, bound: number): number => {
     if (usage[name] > bound) beyond.push(`${name} ${usage[name]} > ${bound}`)
     return Math.min(usage[name], bound)
   }

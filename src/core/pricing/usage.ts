@@ -12,6 +12,17 @@ export interface TokenUsage {
   readonly serverToolCalls: number
   /** Absent on most calls. */
   readonly extra?: ExtraUsage
+  /** The same counts by model; absent where only one has run. Tools are in none of them. */
+  readonly byModel?: readonly ModelUsage[]
+}
+
+/** What one of several models has used. */
+export interface ModelUsage {
+  /** The upstream's name; empty for the model of the request. */
+  readonly model: string
+  /** How often it ran. */
+  readonly runs: number
+  readonly usage: TokenUsage
 }
 
 /** Counts that few calls have: parts of the other counts, which can have separate prices. */
@@ -26,12 +37,13 @@ export interface ExtraUsage {
   readonly outputImage: number
   /** A part of `serverToolCalls`, by tool. */
   readonly tools: Readonly<Partial<Record<ServerTool, number>>>
-  /** Absent unless the upstream summarised the prompt: the tokens of that are parts of the other counts. */
+  /** Absent unless the upstream read several prompts: the tokens of all are parts of the other counts. */
   readonly compaction?: Compaction
 }
 
-/** Summaries of the prompt that the upstream made on the way. */
+/** Prompts that the upstream read apart. */
 interface Compaction {
+  /** Summaries that it made on the way. */
   readonly count: number
   /** The largest prompt that was read at once: that of the answer, or of a summary. */
   readonly largestPrompt: number
@@ -80,6 +92,24 @@ function isEmpty(record: object): boolean {
   for (const _ in record) return false
   return true
 }
+
+/** Returns the sum of what several models used. */
+export const sumUsage = (parts: readonly TokenUsage[]): TokenUsage =>
+  parts.reduce(
+    (sum, { extra, ...part }): TokenUsage => ({
+      prompt: sum.prompt + part.prompt,
+      cached: sum.cached + part.cached,
+      cacheWrite: sum.cacheWrite + part.cacheWrite,
+      output: sum.output + part.output,
+      reasoning: sum.reasoning + part.reasoning,
+      serverToolCalls: sum.serverToolCalls + part.serverToolCalls,
+      ...keepExtra({
+        cacheWrite1h: (sum.extra?.cacheWrite1h ?? 0) + (extra?.cacheWrite1h ?? 0),
+        tools: { ...sum.extra?.tools, ...extra?.tools },
+      }),
+    }),
+    NO_USAGE,
+  )
 
 /** Returns the larger of each count: reports are lower bounds. */
 export function largerExtra(

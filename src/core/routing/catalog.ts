@@ -43,6 +43,13 @@ export interface Route {
   readonly isTranslated: boolean
 }
 
+/** A model that a channel serves. */
+export interface ModelAtChannel {
+  readonly model: Model
+  /** For clients of the channel's own protocol. */
+  readonly route: Route
+}
+
 /** Returns a name of the route's channel and model. An upstream may refuse for one model what it accepts for another. */
 export const routeName = ({ channel, upstreamModel }: Route): string => `${channel.id} ${upstreamModel}`
 
@@ -54,6 +61,8 @@ export interface Catalog {
   resolve(name: string): Model | null
   /** Ways for clients of `protocol` to channels that are on, in order of priority, translated ones behind their equals. */
   routes(model: Model, protocol: ChannelProtocol): readonly Route[]
+  /** Returns the chat models that have a price and that the channel serves. */
+  modelsAt(channelId: string): readonly ModelAtChannel[]
   /** Returns the models that serve calls of the model when its channels have failed, in order. */
   fallbacks(model: Model): readonly Model[]
   /** Returns the client protocols with a native channel for the model. */
@@ -61,6 +70,7 @@ export interface Catalog {
 }
 
 const NO_MODELS: readonly Model[] = []
+const NONE_SERVED: readonly ModelAtChannel[] = []
 /** No channel is paused or draining. */
 const NONE_HELD: ReadonlySet<string> = new Set()
 
@@ -138,6 +148,7 @@ export function createCatalog(config: ConfigFile, held: ReadonlySet<string> = NO
   for (const model of models) byName.set(model.id, model)
 
   const routesByModel = new Map<string, Map<ChannelProtocol, Route[]>>()
+  const modelsByChannel = new Map<string, ModelAtChannel[]>()
   const isOn = (channel: ChannelEntry): boolean => hasAccess(channel) && !held.has(channel.id)
   for (const channel of config.channels.filter(isOn)) {
     for (const [name, upstreamModel] of Object.entries(channel.models)) {
@@ -151,6 +162,8 @@ export function createCatalog(config: ConfigFile, held: ReadonlySet<string> = NO
         const route = { channel, upstreamModel, protocol, cost, isTranslated: client !== protocol }
         const byProtocol = routesByModel.get(modelId) ?? new Map<ChannelProtocol, Route[]>()
         routesByModel.set(modelId, byProtocol.set(client, [...(byProtocol.get(client) ?? []), route]))
+        if (client !== channel.protocol || model === undefined || model.price === null) continue
+        modelsByChannel.set(channel.id, [...(modelsByChannel.get(channel.id) ?? []), { model, route }])
       }
     }
   }
@@ -170,6 +183,7 @@ export function createCatalog(config: ConfigFile, held: ReadonlySet<string> = NO
     channels: config.channels,
     resolve: (name) => byName.get(name) ?? null,
     routes,
+    modelsAt: (channelId) => modelsByChannel.get(channelId) ?? NONE_SERVED,
     fallbacks: ({ id }) => fallbacksById.get(id) ?? NO_MODELS,
     supportedProtocols: (model) =>
       CHAT_PROTOCOLS.filter((protocol) => routes(model, protocol).some((route) => !route.isTranslated)),

@@ -257,13 +257,14 @@ export async function listKeys(
 export async function listKeysNearCap(
   sql: Sql,
   accountId: string,
-  { percent, limit }: { readonly percent: bigint; readonly limit: number },
+  { percent, limit = null, memberId = null }: KeyListing & { readonly percent: bigint },
 ): Promise<ApiKey[]> {
   const rows = await sql<KeyRow[]>`
     SELECT k.*, ${selectGrant(sql)} FROM api_keys AS k
     WHERE k.revoked_at IS NULL AND k.id IN (
       SELECT key_id FROM grants
-      WHERE account_id = ${accountId} AND spend_cap IS NOT NULL AND spent::numeric * 100 >= spend_cap::numeric * ${percent})
+      WHERE account_id = ${accountId} AND spend_cap IS NOT NULL AND spent::numeric * 100 >= spend_cap::numeric * ${percent}
+        ${memberId === null ? sql`` : sql`AND member_id = ${memberId}`})
     ORDER BY k.id LIMIT ${limit}`
   return rows.map(toKey)
 }

@@ -48,7 +48,8 @@ export const LOOK_BACK_ROWS = 100_000
 /** Number of ids that are searched at a time for new calls. */
 export const SINCE_ROWS = 2_000
 
-type Row = Readonly<Record<string, unknown>>
+/** A row of `usage_rows` with the name of its key. */
+export type CallRow = Readonly<Record<string, unknown>>
 
 const LISTED = BOOKED_COLUMNS.filter((name) => name !== 'detail')
 const SHOWN = (Object.keys(CALL_COLUMNS) as ColumnName[]).filter((name) => name !== 'detail')
@@ -73,13 +74,16 @@ const ABSENT: { readonly [Name in ColumnName]?: unknown } = {
   attempts: [],
 }
 
-const toCall = (row: Row): OperatorCall => {
-  const shown = SHOWN.map((name) => {
+/** Returns these columns of a row as the call log shows them. */
+export function readColumns(row: CallRow, names: readonly ColumnName[]) {
+  const shown = names.map((name) => {
     const value = row[name] ?? null
     return [name, value === null ? (ABSENT[name] ?? null) : SHOW[findColumn(name).kind](value)] as const
   })
-  return { object: 'log', ...Object.fromEntries(shown) } as OperatorCall
+  return { object: 'log' as const, ...Object.fromEntries(shown) }
 }
+
+const toCall = (row: CallRow): OperatorCall => readColumns(row, SHOWN) as OperatorCall
 
 const selectFilter = (sql: Queryable, { accountId, keyId, models, statuses }: CallFilter) => sql`
   ${accountId === undefined ? sql`` : sql`AND account_id = ${accountId}`}
@@ -88,7 +92,7 @@ const selectFilter = (sql: Queryable, { accountId, keyId, models, statuses }: Ca
   ${statuses === undefined ? sql`` : sql`AND status = ANY (${statuses as string[]}::text[])`}`
 
 async function readCalls(sql: Queryable, which: ReturnType<Queryable>): Promise<OperatorCall[]> {
-  const rows = await sql<Row[]>`
+  const rows = await sql<CallRow[]>`
     SELECT u.*, k.name AS key_name, k.prefix AS key_prefix
     FROM (SELECT ${sql(LISTED)} FROM usage_rows ${which}) AS u LEFT JOIN api_keys AS k ON k.id = u.key_id
     ORDER BY u.id`

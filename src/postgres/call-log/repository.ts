@@ -1,5 +1,7 @@
 /** Booked calls as operators read them here, and on their way to the call log in ClickHouse. */
 
+import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
+import type { InstallationCall, InstallationPageQuery } from '../../../schemas/call-log/page-query.ts'
 import type { LoggedCall } from '../../../schemas/call-log/unbooked.ts'
 import { onStandby } from '../reading.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
@@ -30,8 +32,18 @@ import {
   recordUnbooked,
   releaseRebuild,
 } from './rebuild.ts'
+import { type CallsById, listUncopiedById, listUncopiedCalls } from './uncopied.ts'
 
-export interface Calls {
+/** Booked calls that the call log may not have yet. */
+export interface UncopiedCalls {
+  /** Returns the id up to which the call log has every call. */
+  readCopiedUpto(): Promise<bigint>
+  /** Returns those of the page that were booked after this id, in its order; at most one more than the page has. */
+  listUncopied(query: InstallationPageQuery, copiedUpto: bigint): Promise<InstallationCall[]>
+  listUncopiedById(calls: CallsById): Promise<CallWithDetail[]>
+}
+
+export interface Calls extends UncopiedCalls {
   readNewest(filter: CallFilter, count: number): Promise<NewestCalls>
   readSince(filter: CallFilter, after: bigint): Promise<CallsSince>
   find(ref: string): Promise<FoundCall>
@@ -53,12 +65,21 @@ export interface CallCopy {
   holdCopying<T>(work: (mark: CopyMark, assertHeld: () => Promise<void>) => Promise<T>): Promise<T>
 }
 
-export const openCalls = (pools: Pools): Calls =>
-  onStandby(
+/** The call log is read without these rows after this time. */
+const UNCOPIED_DEADLINE_MS = 2_000
+
+export const openCalls = (pools: Pools): Calls => ({
+  ...onStandby(
     pools,
     { readNewest: listNewestCalls, readSince: listCallsSince, find: findCall },
     READ_DEADLINE_MS,
-  )
+  ),
+  ...onStandby(
+    pools,
+    { readCopiedUpto, listUncopied: listUncopiedCalls, listUncopiedById },
+    UNCOPIED_DEADLINE_MS,
+  ),
+})
 
 export const openCallCopy = ({ main, copying, rebuilding, auditing }: Pools): CallCopy => ({
   ...onPool(copying, { claimRange: claimCopyRange, readRows: readUsageRows, finishRange: finishCopyRange }),

@@ -130,6 +130,7 @@ export class ReportedUsage {
       reasoning: Math.min(output, Math.max(report.reasoning, before.reasoning)),
       serverToolCalls: Math.max(report.serverToolCalls, before.serverToolCalls),
       ...(extra !== undefined && { extra }),
+      ...(report.byModel !== undefined && { byModel: report.byModel }),
     }
   }
 

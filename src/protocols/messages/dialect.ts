@@ -1,5 +1,5 @@
 /**
- * The messages dialect: reading a client's request, and the one change a native upstream sees.
+ * The messages dialect: reading a client's request, and the few changes that a native upstream sees.
  * See docs/api-rules.md, "Chat protocols" and "Protocols and translation".
  */
 
@@ -11,8 +11,7 @@ import {
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
-import { scanItems } from '../../core/json/scanner/tape.ts'
-import { type FieldSpan, removal, type Splice, spliced } from '../../core/json/splice.ts'
+import { type FieldSpan, spliced } from '../../core/json/splice.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { isObject, type LooseObject, toFields, toList, toText } from '../loose.ts'
 import { readConversationKey } from '../request/conversation-key.ts'
@@ -23,10 +22,11 @@ import { findLinkedParts } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
 import { readMostThinking } from '../request/thinking-tokens.ts'
-import { ADVISOR, findServerTool, isCount, listServerTools } from '../request/tools.ts'
+import { findServerTool, isCount, listServerTools } from '../request/tools.ts'
 import { COMMENT } from '../sse/comment.ts'
 import { fastPathMessages, fastPathTools } from './fast-path-items.ts'
 import { MessagesMeter, readWholeMessage } from './meter.ts'
+import { isAdvisor, readOtherModels, writeOtherModels } from './other-models.ts'
 import { messageAsStream } from './whole-as-stream.ts'
 
 /** The client's body, byte for byte, and the places of its fields. */
@@ -72,7 +72,6 @@ function read(
   const measureField = (name: string): number => bytesOfField(body, fields.get(name))
   const conversationBytes = measureField('messages') + measureField('system')
   const source: MessagesSource = { body, fields }
-  const leftOut = listLeftOut(request)
   return {
     model: request.model,
     stream: request.stream === true,
@@ -87,7 +86,7 @@ function read(
     ...readServiceTier('messages', request),
     conversationKey: readConversationKey(request),
     ...(compacts(request) && { compacts: true }),
-    ...(leftOut.length > 0 && { leftOut }),
+    ...readOtherModels(request),
     settings: printSettings(request, counts),
     source,
   }
@@ -103,9 +102,7 @@ function addTools(offered: LooseObject[], blocks: readonly unknown[]): void {
   }
 }
 
-const isAdvisor = (tool: unknown): boolean => ADVISOR.test(toText(toFields(tool).type))
-
-/** Returns all offered tools but those that are left out. */
+/** Returns the offered tools. An advisor is a model. */
 function listOfferedTools({ tools, messages }: CountTokensRequest): readonly LooseObject[] {
   const offered: LooseObject[] = (tools ?? []).filter((tool) => !isAdvisor(tool))
   for (const { content } of messages) addTools(offered, toList(content))
@@ -120,18 +117,6 @@ function builtInTools(
   const types = tools.map(({ type }) => (type == null ? CUSTOM : toText(type)))
   const callsServers = servers != null && !(Array.isArray(servers) && servers.length === 0)
   return listServerTools('messages', callsServers ? [...types, MCP] : types)
-}
-
-/** What is left out of every request: other models would bill it, which have no price here. */
-function listLeftOut({ fallbacks, tools }: CountTokensRequest): readonly string[] {
-  return [...(fallbacks == null ? [] : ['fallbacks']), ...(toList(tools).some(isAdvisor) ? ['advisor'] : [])]
-}
-
-/** Returns the list of tools without advisors, the others as they were written. */
-function withoutAdvisors(body: Buffer, { start, end }: FieldSpan): Splice {
-  const tools = scanItems(body.subarray(start, end)).map((item) => item.toString('utf8'))
-  const kept = tools.filter((tool) => !isAdvisor(JSON.parse(tool)))
-  return { start, end, text: `[${kept.join(',')}]` }
 }
 
 /** Types such as `compact_20260112`. */
@@ -186,15 +171,14 @@ export const messagesNative: ProtocolAdapter = {
   from: 'messages',
   to: 'messages',
   urlsToFetch: () => [],
-  encodeRequest(call, { upstreamModel }) {
+  encodeRequest(call, { upstreamModel, otherModels }) {
     const { body, fields } = getSource(call)
     const { start, end } = fields.get('model')!
     const isSame = upstreamModel === call.model
     const splices = isSame ? [] : [{ start, end, text: JSON.stringify(upstreamModel) }]
-    const { leftOut = NOTHING } = call
-    if (leftOut.includes('fallbacks')) splices.push(removal(body, fields.get('fallbacks')!))
-    if (leftOut.includes('advisor')) splices.push(withoutAdvisors(body, fields.get('tools')!))
-    return { body: spliced(body, splices), dropped: leftOut }
+    if (call.otherModels === undefined) return { body: spliced(body, splices), dropped: NOTHING }
+    const others = writeOtherModels(body, fields, otherModels)
+    return { body: spliced(body, [...splices, ...others.splices]), dropped: others.dropped }
   },
   streamContentType: () => null,
   keepAlive: () => COMMENT,

@@ -60,6 +60,10 @@ export class MessagesMeter extends ReportedStream implements AnswerStream {
     return this.#usage.serviceTier
   }
 
+  get unreportedAdvice(): number {
+    return this.#usage.unreportedAdvice
+  }
+
   get isBetweenEvents(): boolean {
     return this.#framer.isBetweenEvents
   }

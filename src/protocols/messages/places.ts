@@ -14,6 +14,8 @@ export const EVENT = object({
     ...SPOKEN,
     type: text((facts, value) => (facts.block = value)),
     name: text((facts, value) => (facts.blockName = value)),
+    // Of the block behind which a fallback goes on.
+    to: object({ model: text((facts, value) => (facts.model = value)) }),
     content: place({
       fields: fields({ type: text((facts, value) => (facts.blockContent = value)) }),
       is: 'said',

@@ -7,8 +7,9 @@ import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import {
   type ExtraUsage,
   keepExtra,
-  MAX_REPORTED_TOKENS,
+  type ModelUsage,
   NO_USAGE,
+  sumUsage,
   type TokenUsage,
 } from '../../core/pricing/usage.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
@@ -16,12 +17,7 @@ import { type LooseObject, toFields, toText } from '../loose.ts'
 import { readCacheWrites } from '../usage/cache-writes.ts'
 import { findFault, partAbove } from '../usage/faults.ts'
 import { readToolCalls, type ToolCalls } from '../usage/server-tools.ts'
-
-/** Returns the count; null for an absent or invalid one. */
-function count(value: unknown): number | null {
-  if (typeof value !== 'number' || !(value >= 0) || value > MAX_REPORTED_TOKENS) return null
-  return Math.floor(value)
-}
+import { count, NO_RUNS, type Runs, readModelUsage, sumCompactions } from './iterations.ts'
 
 /** Returns the server tool calls by tool; null without a report. */
 const toolCalls = (value: unknown): ToolCalls | null =>
@@ -43,13 +39,15 @@ const COUNTED_TOOLS: Readonly<Record<string, ServerTool>> = {
   web_search: 'web_search',
   web_fetch: 'url_context',
 }
+const ADVISOR = 'advisor'
 
 /** The field of the last event with the counts that Bedrock adds. */
 export const METRICS_FIELD = 'amazon-bedrock-invocationMetrics'
 
-/** Counts the tools that have run so far, for a stream that ends before its report. */
+/** Counts the tools and advisors that have run so far, for a stream that ends before its report. */
 class ToolBlocks {
   #begun = ''
+  advice = 0
   readonly tools: Partial<Record<ServerTool, number>> = {}
 
   /** Takes a block that begins. A call that failed is not billed. */
@@ -65,46 +63,14 @@ class ToolBlocks {
   }
 
   #add(name: string, calls: number): void {
+    if (name === ADVISOR) this.advice = Math.max(0, this.advice + calls)
     if (!Object.hasOwn(COUNTED_TOOLS, name)) return
     const tool = COUNTED_TOOLS[name]!
     this.tools[tool] = Math.max(0, (this.tools[tool] ?? 0) + calls)
   }
 }
 
-const COMPACTION = 'compaction'
 const FAST = 'fast'
-
-/** Tokens of the summaries that the upstream made of the prompt. The counts of the message do not have them. */
-class Compactions {
-  count = 0
-  prompt = 0
-  cached = 0
-  cacheWrite = 0
-  cacheWrite1h = 0
-  output = 0
-  largestPrompt = 0
-
-  constructor(iterations: readonly unknown[] = []) {
-    for (const iteration of iterations.map(toFields)) if (iteration.type === COMPACTION) this.#add(iteration)
-  }
-
-  #add(usage: LooseObject): void {
-    const written = readCacheWrites(toFields(usage.cache_creation), count)
-    const cacheWrite1h = written.long ?? 0
-    const parts = (written.short ?? 0) + cacheWrite1h
-    const cacheWrite = Math.max(count(usage.cache_creation_input_tokens) ?? 0, parts)
-    const cached = count(usage.cache_read_input_tokens) ?? 0
-    const prompt = (count(usage.input_tokens) ?? 0) + cached + cacheWrite
-    this.count++
-    this.prompt += prompt
-    this.cached += cached
-    this.cacheWrite += cacheWrite
-    this.cacheWrite1h += cacheWrite1h
-    this.output += count(usage.output_tokens) ?? 0
-    this.largestPrompt = Math.max(this.largestPrompt, prompt)
-  }
-}
-const NO_COMPACTIONS = new Compactions()
 
 export class MessagesUsage {
   #input: number | null = null
@@ -115,7 +81,8 @@ export class MessagesUsage {
   #output: number | null = null
   #thinking = 0
   #tools: ToolCalls = { calls: 0, tools: {} }
-  #compactions = NO_COMPACTIONS
+  #iterations: readonly unknown[] = []
+  #compactions = NO_RUNS
   #fault = ''
   #blocks: ToolBlocks | null = null
   /** The output has been reported, and the calls of tools with it. */
@@ -129,7 +96,10 @@ export class MessagesUsage {
     this.#fault ||= findFault(value)
     this.#readPrompt(usage)
     this.#tools = toolCalls(usage.server_tool_use) ?? this.#tools
-    if (Array.isArray(usage.iterations)) this.#compactions = new Compactions(usage.iterations)
+    if (Array.isArray(usage.iterations)) {
+      this.#iterations = usage.iterations
+      this.#compactions = sumCompactions(usage.iterations)
+    }
     // In both reports: the speed has its price whatever the tier is.
     if (this.serviceTier !== FAST)
       this.serviceTier = usage.speed === FAST ? FAST : toText(usage.service_tier) || this.serviceTier
@@ -176,6 +146,11 @@ export class MessagesUsage {
     this.#blocks?.end()
   }
 
+  /** How often an advisor was asked of which nothing is reported yet. */
+  get unreportedAdvice(): number {
+    return this.#isReported ? 0 : (this.#blocks?.advice ?? 0)
+  }
+
   /** Adds the tools that have run to what is reported so far: the last report replaces their count. */
   withTools(usage: TokenUsage | null): TokenUsage | null {
     if (this.#isReported || this.#blocks === null) return usage
@@ -217,16 +192,41 @@ export class MessagesUsage {
       serverToolCalls: calls,
       ...(contradiction !== undefined && { contradiction }),
     }
-    const cacheWrite1h = this.#cacheWrite1h
-    if (this.#compactions.count === 0) return { ...report, ...keepExtra({ cacheWrite1h, tools }) }
-    return withCompactions(report, this.#compactions, { cacheWrite1h, tools })
+    const extra = { cacheWrite1h: this.#cacheWrite1h, tools }
+    const byModel = output === null ? null : this.#readModels(report.prompt ?? 0, output)
+    if (byModel !== null) return withModels(report, byModel, tools)
+    if (this.#compactions.count === 0) return { ...report, ...keepExtra(extra) }
+    return withCompactions(report, this.#compactions, extra)
+  }
+
+  #readModels(prompt: number, output: number): readonly ModelUsage[] | null {
+    if (this.#iterations.length === 0) return null
+    return readModelUsage(this.#iterations, { prompt, output, reasoning: this.#thinking })
+  }
+}
+
+/** Returns the counts of all models. Those of the answer may be in one of them. */
+const withModels = (
+  report: UsageReport,
+  byModel: readonly ModelUsage[],
+  tools: ExtraUsage['tools'],
+): UsageReport => {
+  const sum = sumUsage(byModel.map(({ usage }) => usage))
+  const { serverToolCalls, contradiction } = report
+  return {
+    ...sum,
+    ...keepExtra({ ...sum.extra, tools }),
+    ...(contradiction !== undefined && { contradiction }),
+    serverToolCalls,
+    byModel,
+    replacesEarlier: true,
   }
 }
 
 /** Adds what the summaries took. What an earlier report had of the prompt may be in one of them. */
 function withCompactions(
   report: UsageReport,
-  { count, largestPrompt, ...sums }: Compactions,
+  { count, largestPrompt, usage: sums }: Runs,
   { cacheWrite1h, tools }: Pick<ExtraUsage, 'cacheWrite1h' | 'tools'>,
 ): UsageReport {
   const { prompt, output } = report
@@ -237,7 +237,7 @@ function withCompactions(
     cacheWrite: report.cacheWrite + sums.cacheWrite,
     output: output === null ? null : output + sums.output,
     ...keepExtra({
-      cacheWrite1h: cacheWrite1h + sums.cacheWrite1h,
+      cacheWrite1h: cacheWrite1h + (sums.extra?.cacheWrite1h ?? 0),
       tools,
       compaction: { count, largestPrompt: Math.max(prompt ?? 0, largestPrompt) },
     }),

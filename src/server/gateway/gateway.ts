@@ -1,5 +1,7 @@
 /** One gateway process: everything a call needs, wired together. */
+import { hostname } from 'node:os'
 import { from } from 'rxjs'
+import { openFreshPages } from '../../../pipelines/call-log/fresh-pages.ts'
 import { makeErrorReply } from '../../../pipelines/calls/errors.ts'
 import { RefusalLog } from '../../../pipelines/calls/refusals.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
@@ -10,7 +12,9 @@ import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { AUTH_MESSAGES } from '../../../schemas/failure.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
+import type { CallLog, CallPages } from '../../clickhouse/call-log.ts'
 import { openConfiguration } from '../../config/edit.ts'
+import { CONFIGURATION_EDITOR } from '../../config/entries.ts'
 import { readConsole } from '../../console/files.ts'
 import { addressPrefix } from '../../core/keys/address-prefix.ts'
 import { stillHolds } from '../../core/still-holds.ts'
@@ -19,7 +23,7 @@ import { GatewayServer } from '../../http/server.ts'
 import { openIdentity } from '../../identity/identity.ts'
 import { openMcp } from '../../mcp/open.ts'
 import { openLazyProvider } from '../../payments/provider.ts'
-import { printReceipt } from '../../payments/receipt.ts'
+import { isAway } from '../../postgres/errors.ts'
 import { toObservation } from '../../telemetry/metrics.ts'
 import { observeUpstream } from '../../upstream/observe.ts'
 import { makeConfigEnvironment } from '../configuration.ts'
@@ -176,9 +180,10 @@ function createServers(parts: Parts) {
 
 function createServer(parts: Parts, operatorView: ReturnType<typeof createOperatorView>): GatewayServer {
   const { boot, tools, engines, calls } = parts
-  const { database, callLog, files } = engines
+  const { database, files } = engines
+  const callLog = { ...engines.callLog, ...openPages(engines) }
   const { clients, maxTextBytes, renderError } = calls
-  const management = managementServices(parts)
+  const management = managementServices(parts, callLog)
   const router = openRouter({
     groups: callGroups(parts),
     models: { catalog: tools.configuration.current, installedAt: database.installedAt },
@@ -219,9 +224,16 @@ export function pageOrigins(publicUrl: string, config: () => ConfigFile): () => 
   return () => [...own, ...config().mcp.allowed_origins]
 }
 
-function managementServices({ boot, status, tools, engines, upstreams, calls }: Parts): ManagementServices {
+/** Opens the pages of the call log, with what has just ended. */
+const openPages = ({ callLog, database, journal, limiter }: Engines): CallPages =>
+  openFreshPages({ callLog, database, bookEnded: () => journal.bookEnded(limiter.processCount), isAway })
+
+function managementServices(
+  { boot, status, tools, engines, upstreams, calls }: Parts,
+  callLog: CallLog,
+): ManagementServices {
   const { log, configuration } = tools
-  const { database, callLog, files, limiter } = engines
+  const { database, files, limiter } = engines
   const { callUpstream, keyed, published, tasks } = upstreams
   const catalog = configuration.current
   const config = () => catalog().config
@@ -235,7 +247,6 @@ function managementServices({ boot, status, tools, engines, upstreams, calls }: 
       openProvider: openLazyProvider(boot.payments),
       hasSimulatedCards: boot.hasSimulatedCards,
       publicUrl,
-      printReceipt,
       log,
     },
     calls: { callLog, cursorKey: database.masterKey.logCursorKey },
@@ -252,10 +263,15 @@ function managementServices({ boot, status, tools, engines, upstreams, calls }: 
       catalog,
       processReports: published.processReports,
       openUpstream: (call) => observeUpstream((handler) => callUpstream(keyed(call), handler)),
+      callLog,
+      config,
     },
     configuration: {
       file: openConfiguration(boot.configPath, makeConfigEnvironment(boot.simulatorUrl)),
       isRefused: configuration.isRefused,
+      edit: CONFIGURATION_EDITOR,
+      host: hostname(),
+      processReports: published.processReports,
     },
     journals: journalServices(tasks.nats, log, () => [boot.dataDir, ...config().journals.import_roots]),
     live: { ...published, overviews: watchOverviews(published) },

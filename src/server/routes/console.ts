@@ -25,7 +25,7 @@ import { VERSION } from '../version.ts'
 import { type Family, OPEN, UNCOUNTED } from './options.ts'
 
 /** Everything in one file, which `npm install` puts there. */
-const SCRIPT = new URL('../../openapi/built/reference.js', import.meta.url)
+const SCRIPT = new URL('../../openapi/built/standalone.js', import.meta.url)
 
 const makeDocument = async () =>
   Buffer.from(JSON.stringify(await openApiDocument(ENDPOINTS, VERSION, () => setImmediate())))

@@ -104,14 +104,17 @@ t.test('calls of a session', async (t) => {
       spend_cap: '5',
     })
     t.equal(await call('demo-chat', { 'x-session-id': 'of the owner' }, theirs.key), 200)
-    t.equal(await call('demo-chat', { 'x-session-id': 'of the member' }, mine.key), 200)
+    const { body: revealed } = await member.send('POST', `/keys/${mine.id}/reveal`, {})
+    t.equal(await call('demo-chat', { 'x-session-id': 'of the member' }, revealed.key), 200)
     const sessions = (by: typeof owner, keyId?: string) =>
       by.send(
         'GET',
         `/usage/sessions?account_id=${account_id}${keyId === undefined ? '' : `&key_id=${keyId}`}`,
       )
     await until('both calls are logged', async () => (await sessions(owner)).body.data.length === 2)
-    t.match(await sessions(member), { status: 400 })
+    const own = [{ session_id: 'of the member' }]
+    t.match(await sessions(member), { status: 200, body: { data: own } }, 'those of all of their keys')
+    t.equal((await sessions(member)).body.data.length, 1)
     t.match(await sessions(member, theirs.id), { status: 403 })
     t.match(await sessions(member, mine.id), {
       status: 200,

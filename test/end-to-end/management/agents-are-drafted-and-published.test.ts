@@ -50,6 +50,10 @@ t.test('agents', async (t) => {
     await owner.send('PUT', `${path}/draft`, { file: { ...edited, model: 'absent', knowledge: ['kb_none'] } })
     const { body: doubtful } = await owner.send('GET', path)
     t.equal(doubtful.warnings.length, 2, 'a model and a knowledge base that it cannot use')
+    t.match(await owner.send('POST', `${path}/publish`, {}), {
+      status: 409,
+      body: { error: { message: /would be refused: .*no model "absent".*kb_none/ } },
+    })
     t.equal(await call(), 200, 'the draft is not in force')
     await owner.send('PUT', `${path}/draft`, { file: edited })
     const { body: published } = await owner.send('POST', `${path}/publish`, {})

@@ -1,6 +1,6 @@
 /** Speech and cloned voices, from the request to the settled row, with the demonstration's models and prices. */
 import { createOpenAI } from '@ai-sdk/openai'
-import { experimental_generateSpeech } from 'ai'
+import { experimental_generateSpeech } from 'ai-sdk'
 import OpenAI from 'openai'
 import t from 'tap'
 import { sniffMediaType } from '../../../src/core/media/type.ts'

@@ -1,7 +1,7 @@
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createGoogleGenerativeAI } from '@ai-sdk/google'
 import { createOpenAI, type OpenAIResponsesProviderOptions } from '@ai-sdk/openai'
-import { APICallError, generateText, type LanguageModel, stepCountIs, streamText, tool } from 'ai'
+import { APICallError, generateText, type LanguageModel, stepCountIs, streamText, tool } from 'ai-sdk'
 import t, { type Test } from 'tap'
 import { z } from 'zod'
 import { borrowService } from '../../support/lend-services.ts'

@@ -377,7 +377,7 @@ export class RunningCall {
       }),
       known: knownKey({ view: this.view, cap: cap ?? null }),
       protocol,
-      ...{ pin: null, sessionId: null, time: USUAL_TIME, ...admitted },
+      ...{ pin: null, sessionId: null, time: USUAL_TIME, catalog, others: [], ...admitted },
       call: readAtPath(path, query, body),
       requested: model,
       model,

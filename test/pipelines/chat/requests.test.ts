@@ -333,7 +333,7 @@ t.test('capped calls are reserved first', async (t) => {
   const CALLED = {
     time: { totalMs: 180_000, idleMs: null },
     model: { id: 'fast', entry, price: tokenPrice(entry.pricing) },
-    fallbacks: [],
+    ...{ fallbacks: [], others: [] },
     protocol: 'chat-completions',
     call: readChatCall(body),
     estimateMode: 'specified',
@@ -1155,7 +1155,7 @@ t.test('links are checked before they are forwarded', async (t) => {
       protocol,
       call: chatWith(protocol, request),
       routes,
-      fallbacks: [],
+      ...{ fallbacks: [], others: [] },
     } as unknown as PricedCall
     return checkLinks(deps)(call)
   }

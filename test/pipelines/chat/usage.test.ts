@@ -87,7 +87,8 @@ t.test('contradictory usage neither credits nor overbills', async (t) => {
       server_tool_use: counts('web_search_requests', 'web_fetch_requests'),
       iterations: fc.array(
         some({
-          type: fc.constantFrom('compaction', 'message', 7),
+          type: fc.constantFrom('compaction', 'message', 'advisor_message', 'fallback_message', 7),
+          model: fc.constantFrom('upstream-name-of-only', 'stranger', null),
           ...{ input_tokens: count, output_tokens: count, cache_read_input_tokens: count },
           cache_creation: counts('ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens'),
         }),

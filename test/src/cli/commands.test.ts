@@ -675,7 +675,10 @@ t.test('agents from their files', async (t) => {
     t.match(unknown.stderr, 'no model "sonata-larg". Did you mean "sonata-large"?')
     t.match(unknown.stderr, `"kb_x": kb grant kb_x --to ${unknown.id}`)
     t.equal(unknown.stderr.split('\n').length, 3)
-    t.match((await command(['agent', 'publish', unknown.id], wiring)).stderr, /no model/)
+    t.match(await command(['agent', 'publish', unknown.id], wiring), {
+      code: 1,
+      stderr: /would be refused: .*no model/,
+    })
     t.match((await warned('name: A\nmodel: upcoming\npersona: x\n')).stderr, /none that chat calls may use/)
     const drawing = await warned(
       'name: A\nmodel: sonata\npersona: x\nimage_generation: true\nweb_search: true\n',

@@ -1,12 +1,12 @@
 /** The call log in ClickHouse: its tables, pages, sums by day, and statements for a cluster. */
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import t, { type Test } from 'tap'
+import type { CallPageQuery, CallPosition } from '../../../schemas/call-log/page-query.ts'
 import { type CallLog, openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { checkTables, commandOnCluster, onCluster } from '../../../src/clickhouse/cluster.ts'
 import { connect } from '../../../src/clickhouse/connection.ts'
 import { migrate, readMigrations } from '../../../src/clickhouse/migrate.ts'
 import { PAGE_COLUMNS, type PageRow, parsePageRow, toLogRow } from '../../../src/clickhouse/pages/call-row.ts'
-import type { CallPageQuery, CallPosition } from '../../../src/clickhouse/pages/query.ts'
 import { listSteps } from '../../../src/clickhouse/pages/steps.ts'
 import { insertCalls } from '../../../src/clickhouse/tables/insert-calls.ts'
 import { MARKS_TABLE } from '../../../src/clickhouse/tables/marks.ts'
@@ -164,7 +164,7 @@ t.test('call log', async (t) => {
       t.same(await idsOf(log, {}), [1, 3, 4, 5, 6, 7])
       t.same(await idsOf(log, { accountId: 'acc_b' }), [2])
       t.same(await idsOf(log, { accountId: "acc_a' OR 1 --" }), [])
-      t.same(await idsOf(log, { keyId: 'key_b' }), [3])
+      t.same(await idsOf(log, { keyIds: ['key_b'] }), [3])
       t.same(await idsOf(log, { models: ['etude', "o'neill\\"] }), [4])
       t.same(await idsOf(log, { statuses: ['error', 'rejected'] }), [5, 7])
       t.same(await idsOf(log, { statuses: [] }), [])
@@ -385,11 +385,11 @@ t.test('page finds all of a long window', async (t) => {
         (await log.findCalls({ ...everything, ref, ...more })).rows.map((row) => row.id)
       for (const id of ids) {
         t.same(await find(id), [200])
-        t.same(await find(id, { keyId: 'key_a', statuses: ['rejected'] }), [200])
+        t.same(await find(id, { keyIds: ['key_a'], statuses: ['rejected'] }), [200])
         t.same(await find(id, { errorCodes: ['rate_limit_exceeded'] }), [200])
         t.same(await find(id, { statuses: ['success'] }), [])
         t.same(await find(id, { accountId: 'acc_b' }), [], 'of another account')
-        t.same(await find(id, { keyId: 'key_b' }), [], 'of another key')
+        t.same(await find(id, { keyIds: ['key_b'] }), [], 'of another key')
       }
       t.same(await find(alone.request_id), [201])
       t.same(await find(newId('req', madeAt)), [])
@@ -508,14 +508,14 @@ t.test('rollup counts each call once', async (t) => {
       const HOUR_MS = 3_600_000
       for (const hours of [1, 48]) {
         const window = { from: BASE_INSTANT - hours * HOUR_MS, to: BASE_INSTANT + hours * HOUR_MS }
-        const { byStatus } = await log.summarizeCalls({ accountId: 'acc_a', keyId: null, ...window })
+        const { byStatus } = await log.summarizeCalls({ accountId: 'acc_a', keyIds: null, ...window })
         t.match(
           byStatus.find(({ status }) => status === 'rejected'),
           { requests: 1401 },
           hours === 1 ? 'of a part of a day' : 'of whole days',
         )
       }
-      t.match(await log.sumUsage({ keyId: null, accountId: 'acc_a', from: 0, to: DAY_END * 2 }), {
+      t.match(await log.sumUsage({ keyIds: null, accountId: 'acc_a', from: 0, to: DAY_END * 2 }), {
         requests: 1402,
       })
     })

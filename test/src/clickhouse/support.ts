@@ -1,5 +1,5 @@
 /** Calls for the tests of the log: complete, and different only where a test says so. */
-import type { CallPageQuery } from '../../../src/clickhouse/pages/query.ts'
+import type { CallPageQuery } from '../../../schemas/call-log/page-query.ts'
 import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
 import type { BookedCall } from '../../support/usage-text.ts'
 
@@ -37,7 +37,7 @@ export const bookedCall = (id: number, more: Partial<BookedCall> = {}): BookedCa
 /** The first page of all calls of an account, without any filter. */
 export const pageOfAll = (more: Pick<CallPageQuery, 'to' | 'order' | 'limit'>): CallPageQuery => ({
   accountId: 'acc_a',
-  keyId: null,
+  keyIds: null,
   models: null,
   statuses: null,
   unitTypes: null,

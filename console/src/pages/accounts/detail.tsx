@@ -7,7 +7,8 @@ import { useSession } from '../../api/session.ts'
 import { beginView } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
 import { Action } from '../../ui/dialog.tsx'
-import { Actions, AmountField, Field, PageForm, useFields } from '../../ui/form.tsx'
+import { useFields } from '../../ui/fields.ts'
+import { Actions, AmountField, Field, NumberField, PageForm } from '../../ui/form.tsx'
 import { Panel, QueryState, Stat } from '../../ui/states.tsx'
 import { Id, Money, TextLink } from '../../ui/text.tsx'
 import { LedgerTable } from '../ledger-table.tsx'
@@ -20,22 +21,22 @@ const CHANGED = ['/accounts'] as const
 const parseLimit = (text: string): number | null => (text.trim() === '' ? null : Number(text))
 
 function Limits({ account, mayChange }: { readonly account: Account; readonly mayChange: boolean }) {
-  const { texts, field } = useFields({
-    rpm: String(account.requests_per_minute ?? ''),
+  const form = useFields(`limits of ${account.id}`, {
+    requests_per_minute: String(account.requests_per_minute ?? ''),
     concurrency: String(account.concurrency ?? ''),
   })
+  const { values, field } = form
   const save = useMutation({
     meta: { done: t('Account changed'), changes: CHANGED },
     mutationFn: () =>
       request('updateAccount', {
         id: account.id,
-        requests_per_minute: parseLimit(texts.rpm),
-        concurrency: parseLimit(texts.concurrency),
+        requests_per_minute: parseLimit(values.requests_per_minute),
+        concurrency: parseLimit(values.concurrency),
       }),
   })
   const limit = {
     hint: t('Leave it empty for the configured limit.'),
-    type: 'number',
     min: 1,
     readOnly: !mayChange,
   }
@@ -43,24 +44,26 @@ function Limits({ account, mayChange }: { readonly account: Account; readonly ma
     <Panel title={t('Limits')}>
       <PageForm
         sends={save}
+        fields={form}
         submit={mayChange ? t('Save limits') : null}
         className="grid gap-3 p-4 sm:grid-cols-2"
       >
-        <Field label={t('Requests per minute')} {...limit} {...field('rpm')} />
-        <Field label={t('Concurrent calls')} {...limit} {...field('concurrency')} />
+        <NumberField label={t('Requests per minute')} {...limit} {...field('requests_per_minute')} />
+        <NumberField label={t('Concurrent calls')} {...limit} {...field('concurrency')} />
       </PageForm>
     </Panel>
   )
 }
 
 function Adjustment({ account }: { readonly account: Account }) {
-  const { texts, field, setTexts } = useFields({ amount: '', reason: '' })
+  const form = useFields(`adjustment of ${account.id}`, { amount: '', reason: '' })
+  const { field } = form
   const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID())
   const book = useMutation({
     meta: { done: t('Adjustment booked'), changes: CHANGED },
-    mutationFn: () => request('adjust', { id: account.id, ...texts }, { idempotencyKey }),
+    mutationFn: () => request('adjust', { id: account.id, ...form.values }, { idempotencyKey }),
     onSuccess: () => {
-      setTexts({ amount: '', reason: '' })
+      form.reset({ amount: '', reason: '' })
       setIdempotencyKey(crypto.randomUUID())
     },
   })
@@ -68,13 +71,14 @@ function Adjustment({ account }: { readonly account: Account }) {
     <Panel title={t('Adjust the balance')}>
       <PageForm
         sends={book}
+        fields={form}
         submit={t('Book the adjustment')}
         className="grid gap-3 p-4 sm:grid-cols-[10rem_1fr]"
       >
         <AmountField
           label={t('Credits')}
           hint={t('A negative amount is taken away.')}
-          pattern="-?\d+(\.\d{1,8})?"
+          min={undefined}
           {...field('amount')}
         />
         <Field

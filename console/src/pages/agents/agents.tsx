@@ -32,7 +32,7 @@ function CreateAgent({ accountId, onClose }: { readonly accountId: string; onClo
   })
   return (
     <Dialog title={t('Create an agent')} onClose={onClose}>
-      <AgentForm file={null} submit={t('Create')} saves={create} />
+      <AgentForm file={null} draft={accountId} submit={t('Create')} saves={create} />
     </Dialog>
   )
 }

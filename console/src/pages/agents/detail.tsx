@@ -111,6 +111,7 @@ export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; reado
           <AgentForm
             key={JSON.stringify(edited)}
             file={edited}
+            draft={id}
             submit={mayChange ? t('Save as a draft') : null}
             saves={save}
           />

@@ -1,20 +1,20 @@
 /** The fields of an agent. */
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { AgentFile } from '../../../../schemas/accounts/agent.ts'
 import { DEFAULT_KB_ID } from '../../../../schemas/knowledge/wiki.ts'
 import { useBases } from '../../api/bases.ts'
 import { catalogQuery } from '../../api/catalog.ts'
 import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
+import { useFields } from '../../ui/fields.ts'
 import {
   CheckField,
   CheckFields,
   Field,
+  NumberField,
   PageForm,
   SelectField,
   TextAreaField,
-  useFields,
 } from '../../ui/form.tsx'
 
 interface KnowledgeFieldProps {
@@ -43,37 +43,49 @@ function KnowledgeField({ value, onChange }: KnowledgeFieldProps) {
 interface FormProps {
   /** null: a new agent. */
   readonly file: AgentFile | null
+  /** What the draft of this form is kept under: the agent, or the account of a new one. */
+  readonly draft: string
   /** The text of the button; null if the user may not change the agent. */
   readonly submit: string | null
-  readonly saves: { readonly error: Error | null; readonly isPending: boolean; mutate(file: AgentFile): void }
+  readonly saves: {
+    readonly error: Error | null
+    readonly isPending: boolean
+    mutateAsync(file: AgentFile): Promise<unknown>
+  }
 }
 
-export function AgentForm({ file, submit, saves }: FormProps) {
+export function AgentForm({ file, draft, submit, saves }: FormProps) {
   const { data: models = [] } = useQuery(catalogQuery)
   const chat = models.filter(({ endpoint_type }) => endpoint_type === null)
-  const { texts, field } = useFields({
+  const form = useFields(`agent ${draft}`, {
     name: file?.name ?? '',
     model: file?.model ?? '',
     persona: file?.persona ?? '',
     temperature: file?.temperature?.toString() ?? '',
+    knowledge: file?.knowledge ?? ([] as readonly string[]),
+    web_search: file?.web_search ?? false,
+    image_generation: file?.image_generation ?? false,
   })
-  const [knowledge, setKnowledge] = useState<readonly string[]>(file?.knowledge ?? [])
-  const [webSearch, setWebSearch] = useState(file?.web_search ?? false)
-  const [imageGeneration, setImageGeneration] = useState(file?.image_generation ?? false)
-  const model = texts.model === '' ? (chat[0]?.id ?? '') : texts.model
+  const { values, field, check } = form
+  const model = values.model === '' ? (chat[0]?.id ?? '') : values.model
   const isListed = chat.some(({ id }) => id === model)
-  const mutate = () =>
-    saves.mutate({
-      name: texts.name.trim(),
+  const mutateAsync = () =>
+    saves.mutateAsync({
+      ...values,
+      name: values.name.trim(),
       model,
-      persona: texts.persona,
-      temperature: texts.temperature === '' ? null : Number(texts.temperature),
-      knowledge: [...knowledge],
-      web_search: webSearch,
-      image_generation: imageGeneration,
+      temperature: values.temperature === '' ? null : Number(values.temperature),
+      knowledge: [...values.knowledge],
     })
   return (
-    <PageForm sends={{ ...saves, mutate }} submit={submit} kind="primary" isAtEnd className="">
+    <PageForm
+      sends={{ ...saves, mutateAsync }}
+      fields={form}
+      submit={submit}
+      kind="primary"
+      isAtEnd
+      className=""
+    >
       <fieldset disabled={submit === null} className="flex flex-col gap-3">
         <Field label={t('Name')} required maxLength={100} {...field('name')} />
         <SelectField
@@ -93,18 +105,17 @@ export function AgentForm({ file, submit, saves }: FormProps) {
           maxLength={32_000}
           {...field('persona')}
         />
-        <Field
+        <NumberField
           label={t('Temperature')}
           hint={t('Leave it empty for the default of the model.')}
-          type="number"
           min={0}
           max={2}
-          step={0.1}
+          decimals={2}
           {...field('temperature')}
         />
-        <KnowledgeField value={knowledge} onChange={setKnowledge} />
-        <CheckField label={t('Web search')} checked={webSearch} onCheck={setWebSearch} />
-        <CheckField label={t('Image generation')} checked={imageGeneration} onCheck={setImageGeneration} />
+        <KnowledgeField value={values.knowledge} onChange={(knowledge) => form.set({ knowledge })} />
+        <CheckField label={t('Web search')} {...check('web_search')} />
+        <CheckField label={t('Image generation')} {...check('image_generation')} />
       </fieldset>
     </PageForm>
   )

@@ -1,14 +1,13 @@
 /** The saved card of an account, and its automatic top-up. */
 import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { printTime } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Action } from '../../ui/dialog.tsx'
-import { AmountField, CheckField, PageForm, useFields } from '../../ui/form.tsx'
+import { useFields } from '../../ui/fields.ts'
+import { AmountField, CheckField, PageForm } from '../../ui/form.tsx'
 import { ErrorState, Panel, QueryState } from '../../ui/states.tsx'
-import { AMOUNT } from './top-up.tsx'
 
 type Automatic = AnswerOf<'showAutomaticTopUp'>
 
@@ -98,20 +97,21 @@ interface AutomaticFormProps extends Omit<AutomaticTopUpProps, 'accountId'> {
 }
 
 function AutomaticForm({ settings, minimum, mayChange }: AutomaticFormProps) {
-  const [enabled, setEnabled] = useState(settings.enabled)
-  const { texts, field } = useFields({
+  const form = useFields(`automatic top-up of ${settings.account_id}`, {
+    enabled: settings.enabled,
     threshold: settings.threshold ?? '100',
     amount: settings.amount ?? '500',
     monthly_maximum: settings.monthly_maximum ?? '5000',
   })
   const save = useMutation({
     meta: { done: t('Automatic top-up saved'), changes: ['/automatic-top-up'] },
-    mutationFn: () => request('setAutomaticTopUp', { account_id: settings.account_id, enabled, ...texts }),
+    mutationFn: () => request('setAutomaticTopUp', { account_id: settings.account_id, ...form.values }),
   })
   const pause = explainPause(settings)
-  const amount = { readOnly: !mayChange, pattern: AMOUNT }
+  const { field } = form
+  const amount = { readOnly: !mayChange }
   return (
-    <PageForm sends={save} submit={mayChange ? t('Save automatic top-up') : null}>
+    <PageForm sends={save} fields={form} submit={mayChange ? t('Save automatic top-up') : null}>
       {pause !== null && (
         <p role="status" className="rounded-md bg-warn-wash p-3 text-warn">
           {pause}
@@ -119,9 +119,8 @@ function AutomaticForm({ settings, minimum, mayChange }: AutomaticFormProps) {
       )}
       <CheckField
         label={t('Charge the saved card when the balance is low')}
-        checked={enabled}
         disabled={!mayChange}
-        onCheck={setEnabled}
+        {...form.check('enabled')}
       />
       <div className="grid gap-3 sm:grid-cols-3">
         <AmountField

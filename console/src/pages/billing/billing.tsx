@@ -14,6 +14,7 @@ import { Alerts } from '../alerts.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
 import { LedgerTable } from '../ledger-table.tsx'
 import { AutomaticTopUp, Cards } from './automatic.tsx'
+import { useCurrency } from './currency.ts'
 import { Payments } from './payments.tsx'
 import { TopUp } from './top-up.tsx'
 
@@ -24,12 +25,13 @@ const POLL_MS = 1_000
 
 function Wallet({ accountId }: { accountId: string }) {
   const account = useGet('showAccount', { id: accountId })
+  const inCurrency = useCurrency(accountId)
   if (!account.isSuccess) return <QueryState query={account} rows={2} />
   const { balance, held, used } = account.data.wallet
   return (
     <dl className="mb-5 grid gap-3 sm:grid-cols-3">
-      <Stat name={t('Balance')} value={<Money amount={balance} />} note={t('credits to spend')} />
-      <Stat name={t('Held')} value={<Money amount={held} />} note={t('for running tasks')} />
+      <Stat name={t('Balance')} value={<Money amount={balance} />} note={inCurrency(balance)} />
+      <Stat name={t('Held')} value={<Money amount={held} />} note={t('credits, for running tasks')} />
       <Stat name={t('Spent')} value={<Money amount={used} />} note={t('credits since the beginning')} />
     </dl>
   )

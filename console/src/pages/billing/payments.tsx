@@ -42,7 +42,7 @@ export function Payments({ accountId }: { readonly accountId: string }) {
       cell: ({ receipts }) => (
         <span className="inline-flex gap-3">
           {receipts.map(({ number, kind }) => (
-            <Anchor key={number} href={linkTo('downloadReceipt', { number })} download>
+            <Anchor key={number} href={linkTo('openReceipt', { number })} target="_blank">
               {kind === 'receipt' ? t('Receipt {number}', { number }) : t('Credit note {number}', { number })}
             </Anchor>
           ))}

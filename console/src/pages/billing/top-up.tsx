@@ -2,16 +2,13 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type AnswerOf, request } from '../../api/client.ts'
-import { printAmount, printMoney } from '../../format.ts'
+import { printExact, printMoney } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { AmountField, CheckField, PageForm } from '../../ui/form.tsx'
 import { Panel } from '../../ui/states.tsx'
 
 type Offer = AnswerOf<'showOffer'>
-
-/** An amount of credits. */
-export const AMOUNT = '\\d{1,10}(\\.\\d{1,8})?'
 
 export function TopUp({ accountId, offer }: { readonly accountId: string; readonly offer: Offer }) {
   const [credits, setCredits] = useState(offer.presets[0]?.credits ?? offer.minimum)
@@ -48,7 +45,7 @@ export function TopUp({ accountId, offer }: { readonly accountId: string; readon
               onClick={() => changeCredits(preset.credits)}
             >
               {t('{credits} for {price}', {
-                credits: printAmount(preset.credits, 0),
+                credits: printExact(preset.credits),
                 price: printMoney(preset.amount, currency ?? ''),
               })}
             </Button>
@@ -61,7 +58,7 @@ export function TopUp({ accountId, offer }: { readonly accountId: string; readon
             rate: rate ?? '',
             currency: currency?.toUpperCase() ?? '',
           })}
-          pattern={AMOUNT}
+          name="credits"
           value={credits}
           onText={changeCredits}
         />

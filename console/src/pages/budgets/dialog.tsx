@@ -3,7 +3,8 @@ import { useMutation } from '@tanstack/react-query'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { AmountField, DialogForm, Field, SelectField, useFields } from '../../ui/form.tsx'
+import { useFields } from '../../ui/fields.ts'
+import { AmountField, DialogForm, Field, SelectField } from '../../ui/form.tsx'
 import { type Budget, namePeriods } from './bar.tsx'
 
 const ZONES = 'budget-time-zones'
@@ -23,14 +24,16 @@ interface BudgetDialogProps {
 }
 
 export function BudgetDialog({ subject, budget, onClose }: BudgetDialogProps) {
-  const { texts, field } = useFields({
+  const subjectId = subject.key_id ?? subject.member_id ?? subject.account_id
+  const form = useFields(`budget of ${subjectId} ${budget?.id ?? ''}`, {
     amount: budget?.amount ?? '',
     period: budget?.period ?? ('month' as Budget['period']),
     timezone: budget?.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
   })
+  const { field } = form
   const save = useMutation({
     meta: { done: t('Budget set'), changes: ['/budgets'] },
-    mutationFn: () => request('putBudget', { ...subject, ...texts }),
+    mutationFn: () => request('putBudget', { ...subject, ...form.values }),
     onSuccess: onClose,
   })
   return (
@@ -41,7 +44,7 @@ export function BudgetDialog({ subject, budget, onClose }: BudgetDialogProps) {
       )}
       onClose={onClose}
     >
-      <DialogForm sends={save} submit={t('Save')} onClose={onClose}>
+      <DialogForm sends={save} fields={form} submit={t('Save')}>
         <AmountField label={t('Amount in credits')} {...field('amount')} />
         <SelectField
           label={t('Period')}

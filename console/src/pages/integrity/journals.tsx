@@ -6,7 +6,8 @@ import { useGet } from '../../api/read.ts'
 import { printNumber } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Action, Dialog, DialogButton } from '../../ui/dialog.tsx'
-import { DialogForm, Field, useFields } from '../../ui/form.tsx'
+import { useFields } from '../../ui/fields.ts'
+import { DialogForm, Field } from '../../ui/form.tsx'
 import { Badge } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
 import { Code, Money, Time } from '../../ui/text.tsx'
@@ -21,10 +22,10 @@ const isSilentTooLong = ({ state, last_heartbeat }: Journal): boolean =>
   state === 'silent' && Date.now() - Date.parse(last_heartbeat) > SILENT_TOO_LONG_MS
 
 function ImportDialog({ onClose }: { onClose(): void }) {
-  const { texts, field } = useFields({ directory: '' })
+  const form = useFields('journal import', { directory: '' })
   const importing = useMutation({
     meta: { changes: CHANGED },
-    mutationFn: () => request('importJournal', texts),
+    mutationFn: () => request('importJournal', form.values),
   })
   const { data: done } = importing
   return (
@@ -37,15 +38,15 @@ function ImportDialog({ onClose }: { onClose(): void }) {
     >
       <DialogForm
         sends={importing}
+        fields={form}
         submit={t('Import')}
         cancel={done ? t('Close') : t('Cancel')}
-        onClose={onClose}
       >
         <Field
           label={t('Folder on the machine of this gateway')}
           hint={t('The folder that contains the file id, such as /mnt/data/journal/gateway-0.')}
           required
-          {...field('directory')}
+          {...form.field('directory')}
         />
         {done && (
           <p role="status">

@@ -4,7 +4,8 @@ import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Dialog, DialogButton } from '../../ui/dialog.tsx'
-import { DialogForm, useFields } from '../../ui/form.tsx'
+import { useFields } from '../../ui/fields.ts'
+import { DialogForm } from '../../ui/form.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
 import { Code, Id, Time } from '../../ui/text.tsx'
 import { ReasonField } from '../reason-field.tsx'
@@ -36,10 +37,10 @@ export function RefusedEvents({ mayChange }: { readonly mayChange: boolean }) {
 }
 
 function CloseDialog({ id, onClose }: { readonly id: string; onClose(): void }) {
-  const { texts, field } = useFields({ reason: '' })
+  const form = useFields(`refused event ${id}`, { reason: '' })
   const close = useMutation({
     meta: { done: t('Payment event closed'), changes: ['/installation/refused-payment-events'] },
-    mutationFn: () => request('closeRefusedEvent', { id, ...texts }),
+    mutationFn: () => request('closeRefusedEvent', { id, ...form.values }),
     onSuccess: onClose,
   })
   return (
@@ -51,10 +52,10 @@ function CloseDialog({ id, onClose }: { readonly id: string; onClose(): void }) 
       )}
       onClose={onClose}
     >
-      <DialogForm sends={close} submit={t('Close')} onClose={onClose}>
+      <DialogForm sends={close} fields={form} submit={t('Close')}>
         <ReasonField
           hint={t('What was done about it. It is kept in the audit record.')}
-          {...field('reason')}
+          {...form.field('reason')}
         />
       </DialogForm>
     </Dialog>

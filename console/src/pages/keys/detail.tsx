@@ -1,12 +1,12 @@
 /** One key: its limits, and the form that changes it. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { OperationPath } from '../../../../schemas/routes.ts'
 import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Drawer } from '../../ui/dialog.tsx'
-import { CheckField, Field, PageForm, useFields } from '../../ui/form.tsx'
+import { useFields } from '../../ui/fields.ts'
+import { AmountField, CheckField, Field, PageForm } from '../../ui/form.tsx'
 import { Fact, Panel, QueryState } from '../../ui/states.tsx'
 import { Code, Id, TextLink, Time } from '../../ui/text.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
@@ -14,7 +14,7 @@ import { ExpiresField, ModelsField } from '../token-fields.tsx'
 import { LimitFacts, LimitFields } from './limits.tsx'
 import { isRotating, Rotation } from './rotation.tsx'
 import { CapBar, type Created, KeyStatus } from './status.tsx'
-import { findChanges, type Key, printTexts } from './texts.ts'
+import { findChanges, type Key, toValues } from './values.ts'
 
 /** While the old secret works, the page shows whether it is still used. */
 const ROTATING_REFRESH_MS = 5_000
@@ -93,33 +93,26 @@ function KeyDetail({ item, mayChange, onRotated }: KeyDetailProps) {
 
 function EditKey({ item }: { readonly item: Key }) {
   const { id, spend_cap } = item
-  const [shown, setShown] = useState(() => printTexts(item))
-  const { texts, field, setTexts } = useFields(shown)
+  const form = useFields(`key ${id}`, () => toValues(item))
+  const { saved, values, field, check, set } = form
   const queries = useQueryClient()
   const save = useMutation({
     meta: { done: t('Key changed'), changes: ['/keys'] },
-    mutationFn: () => request('updateKey', { id, ...findChanges(shown, texts) }),
+    mutationFn: () => request('updateKey', { id, ...findChanges(saved, values) }),
     onSuccess: (changed) => {
-      setShown(printTexts(changed))
-      setTexts(printTexts(changed))
+      form.reset(toValues(changed))
       queries.setQueryData(['/keys/{id}' satisfies OperationPath, { id }], changed)
     },
   })
   return (
     <Panel title={t('Edit')}>
-      <PageForm sends={save} submit={t('Save')} kind="primary" isAtEnd>
+      <PageForm sends={save} fields={form} submit={t('Save')} kind="primary" isAtEnd>
         <Field label={t('Name')} required maxLength={100} {...field('name')} />
-        <ModelsField {...field('models')} />
-        <ExpiresField {...field('expires')} />
-        {spend_cap !== null && (
-          <Field label={t('Spend cap')} inputMode="decimal" required {...field('cap')} />
-        )}
+        <ModelsField value={values.allowed_models} onChoose={(allowed_models) => set({ allowed_models })} />
+        <ExpiresField {...field('expires_at')} />
+        {spend_cap !== null && <AmountField label={t('Spend cap')} {...field('spend_cap')} />}
         <LimitFields field={field} />
-        <CheckField
-          label={t('May read the logs of the whole account')}
-          checked={texts.accountLogs}
-          onCheck={(accountLogs) => setTexts({ ...texts, accountLogs })}
-        />
+        <CheckField label={t('May read the logs of the whole account')} {...check('account_logs')} />
       </PageForm>
     </Panel>
   )

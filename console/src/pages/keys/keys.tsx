@@ -17,7 +17,7 @@ import { FirstCall } from '../first-call/first-call.tsx'
 import { CreateDialog } from './create.tsx'
 import { KeyDrawer } from './detail.tsx'
 import { CapBar, type Created, KeyStatus } from './status.tsx'
-import type { Key } from './texts.ts'
+import type { Key } from './values.ts'
 
 const route = getRouteApi('/signed-in/keys')
 

@@ -1,35 +1,35 @@
 /** The limits of one key: rate, concurrency, price and addresses. */
 import { t } from '../../i18n.ts'
-import { Field } from '../../ui/form.tsx'
+import { AmountField, Field, NumberField } from '../../ui/form.tsx'
 import { Fact } from '../../ui/states.tsx'
 import { Code, Money } from '../../ui/text.tsx'
-import type { Key, LimitTexts } from './texts.ts'
+import type { Key, LimitTexts } from './values.ts'
 
 interface LimitFieldsProps {
   /** Makes the properties of a field. */
-  field(name: keyof LimitTexts): { readonly value: string; onText(text: string): void }
+  field(name: keyof LimitTexts): { readonly name: string; readonly value: string; onText(text: string): void }
 }
 
 export function LimitFields({ field }: LimitFieldsProps) {
-  const limit = { hint: t('Leave it empty for only the limit of the account.'), type: 'number', min: 1 }
+  const limit = { hint: t('Leave it empty for only the limit of the account.'), min: 1 }
   return (
     <>
       <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
-        <Field label={t('Requests per minute')} {...limit} {...field('perMinute')} />
-        <Field label={t('Concurrent calls')} {...limit} {...field('concurrency')} />
+        <NumberField label={t('Requests per minute')} {...limit} {...field('requests_per_minute')} />
+        <NumberField label={t('Concurrent calls')} {...limit} {...field('concurrency')} />
       </div>
       <Field
         label={t('Allowed addresses')}
         hint={t(
           'Addresses and networks separated by commas, such as 203.0.113.7 and 10.0.0.0/8. Leave it empty for any address.',
         )}
-        {...field('addresses')}
+        {...field('allowed_addresses')}
       />
-      <Field
+      <AmountField
         label={t('Highest price of a call')}
         hint={t('Credits. A call that may cost more is refused. Leave it empty for any price.')}
-        inputMode="decimal"
-        {...field('maxPrice')}
+        required={false}
+        {...field('max_price')}
       />
     </>
   )

@@ -8,7 +8,7 @@ import { PageForm, SelectField } from '../../ui/form.tsx'
 import { Fact, Panel } from '../../ui/states.tsx'
 import { Code, Time } from '../../ui/text.tsx'
 import type { Created } from './status.tsx'
-import type { Key } from './texts.ts'
+import type { Key } from './values.ts'
 
 type FormerSecret = NonNullable<Key['former_secret']>
 

@@ -3,7 +3,7 @@ import type { AnswerOf } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Badge } from '../../ui/states.tsx'
 import { Money } from '../../ui/text.tsx'
-import type { Key } from './texts.ts'
+import type { Key } from './values.ts'
 
 export type Created = AnswerOf<'createKey'>
 

@@ -82,7 +82,6 @@ export function UploadDialog({ baseId, name, onClose }: UploadProps) {
         sends={start}
         submit={start.isPending ? t('Uploading') : t('Upload')}
         isDisabled={files.length === 0 || tooLarge}
-        onClose={onClose}
       >
         <Picker label={t('A zip, or files')} isFolder={false} onPick={setFiles} />
         <Picker label={t('Or a folder')} isFolder onPick={setFiles} />

@@ -7,13 +7,14 @@ import { parseFieldTime } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Action, Dialog, DialogButton } from '../../ui/dialog.tsx'
-import { AmountField, DialogForm, Done, Field, useFields } from '../../ui/form.tsx'
+import { useFields } from '../../ui/fields.ts'
+import { AmountField, DialogForm, Done, Field } from '../../ui/form.tsx'
 import { StatusBadge, type Statuses } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
-import { CodeBlock, Id, NONE, Time } from '../../ui/text.tsx'
+import { Id, NONE, Time } from '../../ui/text.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
 import { LimitFields } from '../keys/limits.tsx'
-import { NO_LIMITS, parseLimits, parseModels } from '../keys/texts.ts'
+import { NO_LIMITS, parseLimits } from '../keys/values.ts'
 import { ExpiresField, ModelsField } from '../token-fields.tsx'
 
 type KeyRequest = AnswerOf<'listKeyRequests'>['data'][number]
@@ -32,17 +33,23 @@ interface ApproveProps {
 }
 
 function Approve({ accountId, asked, onClose }: ApproveProps) {
-  const { texts, field } = useFields({ cap: '', models: '', expires: '', ...NO_LIMITS })
+  const form = useFields(`issue ${asked.id}`, {
+    spend_cap: '',
+    allowed_models: null as readonly string[] | null,
+    expires_at: '',
+    ...NO_LIMITS,
+  })
+  const { values, field, set } = form
   const approve = useMutation({
     meta: { done: t('Request approved'), changes: ['/key-requests'] },
     mutationFn: () =>
       request('approveKey', {
         id: asked.id,
         account_id: accountId,
-        spend_cap: texts.cap,
-        allowed_models: parseModels(texts.models),
-        expires_at: parseFieldTime(texts.expires),
-        ...parseLimits(texts),
+        spend_cap: values.spend_cap,
+        allowed_models: values.allowed_models && [...values.allowed_models],
+        expires_at: parseFieldTime(values.expires_at),
+        ...parseLimits(values),
       }),
   })
   const { data: issued } = approve
@@ -50,19 +57,23 @@ function Approve({ accountId, asked, onClose }: ApproveProps) {
     <Dialog title={t('Issue {name}', { name: asked.name })} description={asked.note} onClose={onClose}>
       {issued ? (
         <div className="flex flex-col gap-3">
-          <CodeBlock isWrapped label={t('Key')} code={issued.key} />
+          <p>
+            {t('{member} can now reveal the key in the requests on their Home.', {
+              member: asked.member_email ?? asked.member_id,
+            })}
+          </p>
           <Budgets title={t('Budgets')} subject={{ account_id: accountId, key_id: issued.id }} mayChange />
           <Done onClose={onClose} />
         </div>
       ) : (
-        <DialogForm sends={approve} submit={t('Issue the key')} onClose={onClose}>
+        <DialogForm sends={approve} fields={form} submit={t('Issue the key')}>
           <AmountField
             label={t('Spend cap in credits')}
             hint={t('What the key may spend in total.')}
-            {...field('cap')}
+            {...field('spend_cap')}
           />
-          <ModelsField {...field('models')} />
-          <ExpiresField {...field('expires')} />
+          <ModelsField value={values.allowed_models} onChoose={(allowed_models) => set({ allowed_models })} />
+          <ExpiresField {...field('expires_at')} />
           <LimitFields field={field} />
         </DialogForm>
       )}
@@ -71,8 +82,9 @@ function Approve({ accountId, asked, onClose }: ApproveProps) {
 }
 
 function Ask({ accountId, onClose }: Omit<ApproveProps, 'asked'>) {
-  const { texts, field } = useFields({ name: '', note: '' })
-  const { name, note } = texts
+  const form = useFields(`request in ${accountId}`, { name: '', note: '' })
+  const { field } = form
+  const { name, note } = form.values
   const ask = useMutation({
     meta: { done: t('Request sent'), changes: ['/key-requests'] },
     mutationFn: () => request('requestKey', { account_id: accountId, name, ...(note !== '' && { note }) }),
@@ -80,7 +92,7 @@ function Ask({ accountId, onClose }: Omit<ApproveProps, 'asked'>) {
   })
   return (
     <Dialog title={t('Request a key')} onClose={onClose}>
-      <DialogForm sends={ask} submit={t('Request a key')} onClose={onClose}>
+      <DialogForm sends={ask} fields={form} submit={t('Request a key')}>
         <Field label={t('Name')} required {...field('name')} />
         <Field label={t('Note')} hint={t('What the key is for.')} {...field('note')} />
       </DialogForm>

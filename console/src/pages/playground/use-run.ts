@@ -1,5 +1,5 @@
-/** Runs calls of the playground. */
-import { useEffect, useRef, useState } from 'react'
+/** Runs calls of the playground. They go on while the user looks at other pages. */
+import { useSyncExternalStore } from 'react'
 import { ApiError } from '../../api/client.ts'
 import { type Answer, NO_ANSWER, withChunk } from './answer.ts'
 import { type Callee, findOrCreateKey, forgetPlaygroundKey } from './key.ts'
@@ -11,46 +11,83 @@ export interface Run {
   readonly answer: Answer
   readonly requestId: string | null
   readonly isRunning: boolean
+  /** True if the answer ended before its last event. */
+  readonly isBroken: boolean
   readonly error: Error | null
 }
 
-export function useRun(callee: Callee) {
-  const [run, setRun] = useState<Run | null>(null)
-  const stopping = useRef<AbortController | null>(null)
-  const stop = () => stopping.current?.abort()
-  // Leaving the page stops the call.
-  useEffect(() => () => stopping.current?.abort(), [])
+interface Kept {
+  readonly run: Run
+  readonly stopping: AbortController
+}
 
-  const start = (model: string, body: object) => {
-    stop()
-    const controller = new AbortController()
-    stopping.current = controller
-    const begun: Run = { model, body, answer: NO_ANSWER, requestId: null, isRunning: true, error: null }
-    setRun(begun)
-    const change = (changes: (now: Run) => Partial<Run>) => {
-      if (stopping.current === controller) setRun((now) => now && { ...now, ...changes(now) })
+const kept = new Map<string, Kept>()
+const listeners = new Set<() => void>()
+
+function keep(name: string, one: Kept | null): void {
+  if (one === null) kept.delete(name)
+  else kept.set(name, one)
+  for (const listener of listeners) listener()
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+async function runCall(callee: Callee, { run, stopping }: Kept, change: (changes: Partial<Run>) => void) {
+  const key = await findOrCreateKey(callee)
+  const { requestId, chunks } = await send(key, run.body, stopping.signal).catch((error: Error) => {
+    if (error instanceof ApiError) {
+      change({ requestId: error.requestId })
+      if (error.status === 401) forgetPlaygroundKey(callee)
     }
-    const work = async () => {
-      const key = await findOrCreateKey(callee)
-      const { requestId, chunks } = await send(key, body, controller.signal).catch((error: Error) => {
-        if (error instanceof ApiError) change(() => ({ requestId: error.requestId }))
-        throw error
-      })
-      change(() => ({ requestId }))
-      for await (const chunk of chunks) change(({ answer }) => ({ answer: withChunk(answer, chunk) }))
+    throw error
+  })
+  change({ requestId })
+  let { answer } = run
+  try {
+    for await (const chunk of chunks) {
+      answer = withChunk(answer, chunk)
+      change({ answer })
     }
-    work()
-      .catch((error: Error) => {
-        if (error instanceof ApiError && error.status === 401) forgetPlaygroundKey(callee)
-        if (!controller.signal.aborted) change(() => ({ error }))
-      })
-      .finally(() => change(() => ({ isRunning: false })))
+    change({ isBroken: answer.finishReason === null })
+  } catch (error) {
+    change({ isBroken: true })
+    // The connection was cut: the answer so far says it, not the words of the browser.
+    if (answer.characters === 0) throw error
   }
+}
 
+/** Returns the last call of this place, which no page has to show for it to go on. */
+export function useRun(callee: Callee, place = '') {
+  const name = `${callee.agentId ?? callee.accountId} ${place}`
+  const run = useSyncExternalStore(subscribe, () => kept.get(name)?.run ?? null)
+  const stop = () => kept.get(name)?.stopping.abort()
   const clear = () => {
     stop()
-    stopping.current = null
-    setRun(null)
+    keep(name, null)
+  }
+  const start = (model: string, body: object) => {
+    stop()
+    const stopping = new AbortController()
+    const begun: Run = {
+      model,
+      body,
+      answer: NO_ANSWER,
+      requestId: null,
+      isRunning: true,
+      isBroken: false,
+      error: null,
+    }
+    keep(name, { run: begun, stopping })
+    const change = (changes: Partial<Run>) => {
+      const now = kept.get(name)
+      if (now?.stopping === stopping) keep(name, { run: { ...now.run, ...changes }, stopping })
+    }
+    runCall(callee, { run: begun, stopping }, change)
+      .catch((error: Error) => stopping.signal.aborted || change({ error }))
+      .finally(() => change({ isRunning: false }))
   }
   return { run, start, stop, clear }
 }

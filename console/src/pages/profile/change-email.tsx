@@ -4,8 +4,7 @@ import { useState } from 'react'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Field, Form } from '../../ui/form.tsx'
-import { FormError } from '../../ui/states.tsx'
+import { Field, Form, FormProblem } from '../../ui/form.tsx'
 import { Section } from './section.tsx'
 
 export function ChangeEmail({ current }: { readonly current: string }) {
@@ -18,17 +17,18 @@ export function ChangeEmail({ current }: { readonly current: string }) {
       title={t('Email address')}
       note={t('A new address takes effect when you open the link that is sent to it.')}
     >
-      <Form className="flex max-w-sm flex-col gap-4" onSubmit={() => ask.mutate()}>
+      <Form className="flex max-w-sm flex-col gap-4" error={ask.error} onSubmit={() => ask.mutate()}>
         <Field label={t('Current address')} value={current} readOnly />
         <Field
           label={t('New address')}
+          name="email"
           type="email"
           autoComplete="email"
           required
           value={email}
           onText={setEmail}
         />
-        <FormError error={ask.error} />
+        <FormProblem />
         <div className="flex flex-wrap items-center gap-3">
           <Button type="submit" isBusy={ask.isPending}>
             {t('Send the link')}

@@ -57,7 +57,7 @@ function Enrolment({
       )}
       onClose={onClose}
     >
-      <DialogForm sends={confirm} submit={t('Confirm')} onClose={onClose}>
+      <DialogForm sends={confirm} submit={t('Confirm')}>
         <QrCode text={uri} label={t('The secret as a QR code')} />
         <CodeBlock label={t('Secret')} code={secret.replace(GROUPS_OF_FOUR, '$& ')} />
         <a className="text-accent underline" href={uri}>

@@ -6,8 +6,9 @@ import { useGet } from '../../api/read.ts'
 import { sessionQuery, useSession } from '../../api/session.ts'
 import { chooseLanguage, LANGUAGES, type Language, t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Field, Form, SelectField } from '../../ui/form.tsx'
-import { Badge, FormError, PageHeader, QueryState } from '../../ui/states.tsx'
+import { useFields } from '../../ui/fields.ts'
+import { Field, Form, FormProblem, SelectField } from '../../ui/form.tsx'
+import { Badge, PageHeader, QueryState } from '../../ui/states.tsx'
 import { Time } from '../../ui/text.tsx'
 import { NewPasswordField } from '../sign-in/fields.tsx'
 import { ChangeEmail } from './change-email.tsx'
@@ -20,33 +21,23 @@ import { Sessions } from './sessions.tsx'
 
 function Details() {
   const { user } = useSession()
-  const [name, setName] = useState(user.name)
-  const [locale, setLocale] = useState<Language>(user.locale)
+  const form = useFields('profile', { name: user.name, locale: user.locale as Language })
+  const { values, field } = form
   const save = useMutation({
     meta: { changes: ['session'] },
-    mutationFn: () => request('updateProfile', { name, locale }),
-    onSuccess: () => chooseLanguage(locale),
+    mutationFn: () => request('updateProfile', values),
+    onSuccess: async () => {
+      form.keep()
+      await chooseLanguage(values.locale)
+    },
   })
   return (
     <Section title={t('Profile')}>
-      <Form className="flex max-w-sm flex-col gap-4" onSubmit={() => save.mutate()}>
+      <Form className="flex max-w-sm flex-col gap-4" error={save.error} onSubmit={() => save.mutate()}>
         <Field label={t('Email')} value={user.email} readOnly autoComplete="username" />
-        <Field
-          label={t('Name')}
-          name="name"
-          required
-          maxLength={100}
-          autoComplete="name"
-          value={name}
-          onText={setName}
-        />
-        <SelectField
-          label={t('Language')}
-          value={locale}
-          onText={(text) => setLocale(text as Language)}
-          options={Object.entries(LANGUAGES)}
-        />
-        <FormError error={save.error} />
+        <Field label={t('Name')} required maxLength={100} autoComplete="name" {...field('name')} />
+        <SelectField label={t('Language')} {...field('locale')} options={Object.entries(LANGUAGES)} />
+        <FormProblem />
         <div className="flex items-center gap-3">
           <Button type="submit" kind="primary" isBusy={save.isPending}>
             {t('Save')}
@@ -84,9 +75,9 @@ function Password({ security }: { readonly security: Security }) {
           </>
         )}
       </p>
-      <Form className="flex max-w-sm flex-col gap-4" onSubmit={() => save.mutate()}>
-        <NewPasswordField label={t('New password')} name="new-password" value={password} onText={setNext} />
-        <FormError error={save.error} />
+      <Form className="flex max-w-sm flex-col gap-4" error={save.error} onSubmit={() => save.mutate()}>
+        <NewPasswordField label={t('New password')} name="password" value={password} onText={setNext} />
+        <FormProblem />
         <div className="flex items-center gap-3">
           <Button type="submit" isBusy={save.isPending}>
             {at === null ? t('Set password') : t('Change password')}

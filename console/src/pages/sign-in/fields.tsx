@@ -4,7 +4,7 @@ import { Field, type FieldProps } from '../../ui/form.tsx'
 
 const MIN_PASSWORD_CHARS = 10
 
-export const EmailField = (props: Pick<FieldProps, 'value' | 'onText' | 'readOnly'>) => (
+export const EmailField = (props: Pick<FieldProps, 'value' | 'onText' | 'readOnly' | 'tabIndex'>) => (
   <Field label={t('Email')} name="email" type="email" autoComplete="username" required {...props} />
 )
 

@@ -7,7 +7,7 @@ import { type Session, sessionQuery } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { FormError, useDocumentTitle } from '../../ui/states.tsx'
-import { rememberWay } from './remembered.ts'
+import { announceSession, rememberWay } from './remembered.ts'
 
 interface FrameProps {
   readonly title: string
@@ -38,13 +38,15 @@ export function useOpened(after = '/') {
     // The cache may have data of another user.
     queries.clear()
     queries.setQueryData(sessionQuery.queryKey, session)
+    announceSession()
     await navigate({ to: next, replace: true })
   }
 }
 
 interface ProvidersProps {
   readonly providers: readonly { readonly id: string; readonly name: string }[]
-  readonly next: string
+  /** The page to go to afterwards; null: a new window goes to the provider, and closes. */
+  readonly next: string | null
   readonly invitation?: string
 }
 
@@ -52,10 +54,16 @@ interface ProvidersProps {
 export function Providers({ providers, next, invitation }: ProvidersProps) {
   const begin = useMutation({
     mutationFn: async (id: string) => {
-      const input = { id, invitation }
-      const { ticket, url } = await request('beginOidcSignIn', input)
-      rememberWay({ ticket, next, isConnecting: false })
-      location.assign(url)
+      // Opened at once: later, the browser would take it for an advertisement.
+      const opened = next === null ? window.open('', '_blank', 'popup,width=480,height=640') : window
+      if (opened === null) throw new Error(t('Allow this page to open a window, and try again.'))
+      const begun = request('beginOidcSignIn', { id, invitation })
+      const { ticket, url } = await begun.catch((error: Error) => {
+        if (opened !== window) opened.close()
+        throw error
+      })
+      rememberWay({ ticket, next, isConnecting: false }, opened.sessionStorage)
+      opened.location.assign(url)
     },
   })
   if (providers.length === 0) return null

@@ -7,7 +7,7 @@ import type { Session } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { ErrorState, Skeleton } from '../../ui/states.tsx'
 import { Frame, useOpened } from './frame.tsx'
-import { forgetInvitation, takeOpenedInvitation, takeWay } from './remembered.ts'
+import { announceSession, forgetInvitation, takeOpenedInvitation, takeWay } from './remembered.ts'
 
 const route = getRouteApi('/before-sign-in/sign-in/oidc/$id')
 
@@ -37,10 +37,15 @@ export function ProviderReturn() {
       const answer = { id, ticket: way.ticket, query }
       if (way.isConnecting) {
         await request('addIdentity', answer)
-        await navigate({ to: way.next, replace: true })
+        await navigate({ to: way.next ?? '/', replace: true })
         return
       }
       const session = await request('signInByOidc', answer)
+      if (way.next === null) {
+        announceSession()
+        window.close()
+        return
+      }
       setCsrfToken(session.csrf_token)
       if (await hasOpenInvitation(session)) return onSession(session, '/sign-up')
       forgetInvitation()
@@ -62,6 +67,8 @@ export function ProviderReturn() {
             {t('Sign in another way')}
           </Link>
         </>
+      ) : finish.isSuccess ? (
+        <p role="status">{t('You are signed in. You can close this window.')}</p>
       ) : (
         <Skeleton rows={2} />
       )}

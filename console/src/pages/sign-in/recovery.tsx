@@ -5,8 +5,7 @@ import { useState } from 'react'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Form } from '../../ui/form.tsx'
-import { FormError } from '../../ui/states.tsx'
+import { Form, FormProblem } from '../../ui/form.tsx'
 import { EmailField } from './fields.tsx'
 import { Frame } from './frame.tsx'
 
@@ -24,9 +23,9 @@ export function Recovery() {
           })}
         </p>
       ) : (
-        <Form className="flex flex-col gap-4" onSubmit={() => ask.mutate()}>
+        <Form className="flex flex-col gap-4" error={ask.error} onSubmit={() => ask.mutate()}>
           <EmailField value={email} onText={setEmail} />
-          <FormError error={ask.error} />
+          <FormProblem />
           <Button type="submit" kind="primary" isBusy={ask.isPending}>
             {t('Send the link')}
           </Button>

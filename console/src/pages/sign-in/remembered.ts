@@ -2,8 +2,8 @@
 
 interface Way {
   readonly ticket: string
-  /** The page to go to afterwards. */
-  readonly next: string
+  /** The page to go to afterwards; null in a window that a page opened, which closes. */
+  readonly next: string | null
   /** True if a signed-in user connects the provider. */
   readonly isConnecting: boolean
 }
@@ -11,7 +11,9 @@ interface Way {
 const WAY = 'tollgate-way'
 const INVITATION = 'tollgate-invitation'
 
-export const rememberWay = (way: Way): void => sessionStorage.setItem(WAY, JSON.stringify(way))
+/** @param storage of the window that goes to the provider */
+export const rememberWay = (way: Way, storage = sessionStorage): void =>
+  storage.setItem(WAY, JSON.stringify(way))
 
 /** Returns the way and forgets it. */
 export function takeWay(): Way | null {
@@ -33,3 +35,19 @@ export function takeOpenedInvitation(): string | null {
 }
 
 export const forgetInvitation = (): void => sessionStorage.removeItem(INVITATION)
+
+const SESSIONS = 'tollgate-sessions'
+
+/** Tells the other tabs that a session has begun. */
+export function announceSession(): void {
+  const channel = new BroadcastChannel(SESSIONS)
+  channel.postMessage(null)
+  channel.close()
+}
+
+/** Calls `onSession` when another tab begins a session, until the function that it returns is called. */
+export function onAnnouncedSession(onSession: () => void): () => void {
+  const channel = new BroadcastChannel(SESSIONS)
+  channel.onmessage = onSession
+  return () => channel.close()
+}

@@ -8,7 +8,7 @@ import { useGet } from '../../api/read.ts'
 import { sessionQuery } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Field, Form } from '../../ui/form.tsx'
+import { Field, Form, FormProblem } from '../../ui/form.tsx'
 import { FormError, Skeleton } from '../../ui/states.tsx'
 import { EmailField, NewPasswordField } from './fields.tsx'
 import { Frame, Or, Providers, useOpened } from './frame.tsx'
@@ -42,7 +42,7 @@ function SignUpForm({ invitedEmail, invitation }: SignUpProps) {
     },
   })
   return (
-    <Form className="flex flex-col gap-4" onSubmit={() => create.mutate()}>
+    <Form className="flex flex-col gap-4" error={create.error} onSubmit={() => create.mutate()}>
       <EmailField readOnly={invitedEmail !== null} value={email} onText={setEmail} />
       <Field
         label={t('Name')}
@@ -54,7 +54,7 @@ function SignUpForm({ invitedEmail, invitation }: SignUpProps) {
         onText={setName}
       />
       <NewPasswordField label={t('Password')} name="password" value={password} onText={setPassword} />
-      <FormError error={create.error} />
+      <FormProblem />
       <Button type="submit" kind="primary" isBusy={create.isPending}>
         {t('Create an account')}
       </Button>

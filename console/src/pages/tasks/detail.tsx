@@ -6,7 +6,8 @@ import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Action, Dialog, DialogButton } from '../../ui/dialog.tsx'
-import { DialogForm, SelectField, useFields } from '../../ui/form.tsx'
+import { useFields } from '../../ui/fields.ts'
+import { DialogForm, SelectField } from '../../ui/form.tsx'
 import { Fact, FactPanel, Panel, QueryState, StatusBadge } from '../../ui/states.tsx'
 import { Anchor, Id, Money, NONE, TextLink, Time } from '../../ui/text.tsx'
 import { ReasonField } from '../reason-field.tsx'
@@ -90,8 +91,9 @@ interface EndProps {
 }
 
 function EndDialog({ id, onClose, onDone }: EndProps) {
-  const { texts, field } = useFields({ as: 'cancelled' as 'cancelled' | 'failed', reason: '' })
-  const { as, reason } = texts
+  const form = useFields(`end of ${id}`, { as: 'cancelled' as 'cancelled' | 'failed', reason: '' })
+  const { field } = form
+  const { as, reason } = form.values
   const end = useMutation({
     meta: { done: t('Task ended') },
     mutationFn: () => request('endTask', { id, as, reason: reason.trim() === '' ? null : reason }),
@@ -106,7 +108,7 @@ function EndDialog({ id, onClose, onDone }: EndProps) {
       description={t('The customer gets the whole hold back. The provider is asked to cancel the task.')}
       onClose={onClose}
     >
-      <DialogForm sends={end} submit={t('End the task')} kind="danger" onClose={onClose}>
+      <DialogForm sends={end} fields={form} submit={t('End the task')} kind="danger">
         <SelectField
           label={t('As')}
           {...field('as')}

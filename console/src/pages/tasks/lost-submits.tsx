@@ -5,7 +5,8 @@ import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Action, Dialog, DialogButton } from '../../ui/dialog.tsx'
-import { DialogForm, Field, useFields } from '../../ui/form.tsx'
+import { useFields } from '../../ui/fields.ts'
+import { AmountField, DialogForm } from '../../ui/form.tsx'
 import { Badge } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
 import { Id, NONE, Time } from '../../ui/text.tsx'
@@ -52,10 +53,11 @@ const LostActions = ({ id }: Pick<LostSubmit, 'id'>) => (
 )
 
 function CloseDialog({ id, onClose }: { readonly id: string; onClose(): void }) {
-  const { texts, field } = useFields({ cost: '', reason: '' })
+  const form = useFields(`lost submit ${id}`, { cost: '', reason: '' })
+  const { values, field } = form
   const close = useMutation({
     meta: { done: t('Lost submit closed'), changes: CHANGED },
-    mutationFn: () => request('closeLostSubmit', { id, ...texts, cost: texts.cost.trim() || null }),
+    mutationFn: () => request('closeLostSubmit', { id, ...values, cost: values.cost || null }),
     onSuccess: onClose,
   })
   return (
@@ -64,9 +66,10 @@ function CloseDialog({ id, onClose }: { readonly id: string; onClose(): void }) 
       description={t('No account is charged. The cost counts toward the usage of the installation.')}
       onClose={onClose}
     >
-      <DialogForm sends={close} submit={t('Close')} onClose={onClose}>
-        <Field
+      <DialogForm sends={close} fields={form} submit={t('Close')}>
+        <AmountField
           label={t('Cost in credits')}
+          required={false}
           hint={t('What the provider bills for it. Leave it empty if you do not know.')}
           {...field('cost')}
         />

@@ -6,7 +6,8 @@ import { type AnswerOf, request } from '../../api/client.ts'
 import { parseFieldTime } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { CheckFields, DialogForm, useFields } from '../../ui/form.tsx'
+import { useFields } from '../../ui/fields.ts'
+import { CheckFields, DialogForm } from '../../ui/form.tsx'
 import { ExpiresField, ProgramNameField } from '../token-fields.tsx'
 
 export type CreatedToken = AnswerOf<'createToken'>
@@ -31,14 +32,19 @@ interface CreateDialogProps {
 }
 
 export function CreateTokenDialog({ accountId, onClose, onCreated }: CreateDialogProps) {
-  const { texts, field } = useFields({ name: '', expires: '' })
-  const [chosen, setChosen] = useState<readonly Scope[]>(['read'])
+  const form = useFields(`token of ${accountId}`, {
+    name: '',
+    expires_at: '',
+    chosen: ['read'] as readonly Scope[],
+  })
+  const { values, field, set } = form
+  const { chosen } = values
   const [idempotencyKey] = useState(() => crypto.randomUUID())
   const creating = useMutation({
     meta: { changes: TOKENS },
     mutationFn: () => {
       const scopes = SCOPES.filter((scope) => chosen.includes(scope))
-      const wanted = { name: texts.name, scopes, expires_at: parseFieldTime(texts.expires) }
+      const wanted = { name: values.name, scopes, expires_at: parseFieldTime(values.expires_at) }
       const once = { idempotencyKey }
       return accountId === null
         ? request('createInstallationToken', wanted, once)
@@ -52,15 +58,15 @@ export function CreateTokenDialog({ accountId, onClose, onCreated }: CreateDialo
   const names = nameScopes()
   return (
     <Dialog title={t('Create a token')} onClose={onClose}>
-      <DialogForm sends={creating} submit={t('Create')} isDisabled={chosen.length === 0} onClose={onClose}>
+      <DialogForm sends={creating} fields={form} submit={t('Create')} isDisabled={chosen.length === 0}>
         <ProgramNameField {...field('name')} />
-        <ExpiresField {...field('expires')} />
+        <ExpiresField {...field('expires_at')} />
         <fieldset className="flex flex-col gap-2">
           <legend className="mb-1 font-medium text-sm">{t('Scopes')}</legend>
           <CheckFields
             options={SCOPES.map((scope) => [scope, names[scope]])}
             chosen={chosen}
-            onChoose={setChosen}
+            onChoose={(chosen) => set({ chosen })}
           />
         </fieldset>
       </DialogForm>

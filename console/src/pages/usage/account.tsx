@@ -8,7 +8,14 @@ import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { EmptyState } from '../../ui/states.tsx'
 import { KeyFilter } from '../filters.tsx'
-import { type AccountReportProps, nameDimensions, SUM_COLUMNS, UsageFrame, usePeriod } from './frame.tsx'
+import {
+  type AccountReportProps,
+  nameCsvColumns,
+  nameDimensions,
+  SUM_COLUMNS,
+  UsageFrame,
+  usePeriod,
+} from './frame.tsx'
 import { Report } from './report.tsx'
 import { Sessions } from './sessions.tsx'
 
@@ -27,7 +34,7 @@ function toLines({ by_day, groups }: Usage, by: Dimension) {
   const names = new Map(groups.map(({ id, name }) => [id, name]))
   const days = by_day.toSorted((a, b) => a.date.localeCompare(b.date))
   return [
-    ['date', by, 'name', ...SUM_COLUMNS],
+    ['date', by, 'name', ...nameCsvColumns(SUM_COLUMNS)],
     ...days.map((day) => [
       day.date,
       day.group,

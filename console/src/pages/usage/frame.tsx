@@ -42,6 +42,19 @@ export function usePeriod(): Period {
   return { period, from, to }
 }
 
+const CSV_NAMES: Readonly<Record<string, string>> = {
+  requests: 'calls',
+  cost: 'cost_credits',
+  revenue: 'revenue_credits',
+  upstream_cost: 'provider_cost_credits',
+  margin: 'margin_credits',
+  requests_with_cost: 'calls_with_provider_cost',
+}
+
+/** Returns the header of columns in a file. */
+export const nameCsvColumns = (columns: readonly string[]): string[] =>
+  columns.map((column) => CSV_NAMES[column] ?? column)
+
 type Line = readonly (string | number | null)[]
 
 interface FrameFields<D extends Dimension> {

@@ -2,18 +2,19 @@
 
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
+import { parseCredits, printCredits } from '../../../../schemas/money.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { printNumber } from '../../format.ts'
 import { t } from '../../i18n.ts'
-import { Stat } from '../../ui/states.tsx'
+import { EmptyState, Panel, Stat } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Money } from '../../ui/text.tsx'
-import { nameDimensions, SUM_COLUMNS, UsageFrame, usePeriod } from './frame.tsx'
+import { nameCsvColumns, nameDimensions, SUM_COLUMNS, UsageFrame, usePeriod } from './frame.tsx'
 import { Report } from './report.tsx'
 
 const route = getRouteApi('/signed-in/usage')
 const DIMENSIONS = ['account', 'model', 'key', 'channel'] as const
-const COLUMNS = [...SUM_COLUMNS, 'upstream_cost', 'margin', 'requests_with_cost'] as const
+const COLUMNS = [...SUM_COLUMNS, 'requests_with_cost', 'revenue', 'upstream_cost', 'margin'] as const
 type Dimension = (typeof DIMENSIONS)[number]
 
 type Usage = AnswerOf<'showInstallationUsage'>
@@ -24,10 +25,20 @@ const isDimension = (text: string | undefined): text is Dimension => DIMENSIONS.
 const findId = ({ key_id, account_id, model, channel_id }: Row): string =>
   key_id ?? account_id ?? model ?? channel_id ?? ''
 
+/** Adds the revenue of the calls whose provider cost is known, which are those of the margin. */
+const addRevenue = <Sums extends Row | Usage['total']>(sums: Sums) => ({
+  ...sums,
+  revenue:
+    sums.margin === null || sums.upstream_cost === null
+      ? null
+      : printCredits(parseCredits(sums.margin) + parseCredits(sums.upstream_cost)),
+})
+
 /** Adds the sums of the days to those of the groups. */
 const joinDays = (groups: Usage, days: Usage) => ({
   ...groups,
-  groups: groups.rows.map((row) => ({ ...row, id: findId(row), name: row.name ?? findId(row) })),
+  total: addRevenue(groups.total),
+  groups: groups.rows.map((row) => ({ ...addRevenue(row), id: findId(row), name: row.name ?? findId(row) })),
   by_day: days.rows.map((row) => ({ ...row, date: row.day ?? '', group: '' })),
 })
 type Joined = ReturnType<typeof joinDays>
@@ -35,7 +46,7 @@ type Group = Joined['groups'][number]
 
 /** Returns one record per group. */
 const toLines = ({ groups }: Joined, by: Dimension) => [
-  [by, 'name', ...(by === 'key' ? ['account'] : []), ...COLUMNS],
+  [by, 'name', ...(by === 'key' ? ['account'] : []), ...nameCsvColumns(COLUMNS)],
   ...groups.map((group) => [
     group.id,
     group.name,
@@ -44,16 +55,23 @@ const toLines = ({ groups }: Joined, by: Dimension) => [
   ]),
 ]
 
-/** Returns the columns of what the operator pays and keeps, for calls with a known cost. */
+/** Returns the columns of what the operator takes, pays and keeps, for calls whose provider cost is known. */
 const marginColumns = (): Column<Group>[] => [
+  { name: t('Revenue'), isNumber: true, cell: ({ revenue }) => <Money amount={revenue} /> },
   { name: t('Provider cost'), isNumber: true, cell: ({ upstream_cost }) => <Money amount={upstream_cost} /> },
   { name: t('Margin'), isNumber: true, cell: ({ margin }) => <Money amount={margin} /> },
 ]
 
-function MarginStats({ upstream_cost, margin, requests_with_cost }: Usage['total']) {
-  const note = t('of {count} calls with a known cost', { count: printNumber(requests_with_cost) })
+function MarginStats({ revenue, upstream_cost, margin, requests_with_cost }: Joined['total']) {
+  const note = t(
+    'credits, {count, plural, one {# call with a known provider cost} other {# calls with a known provider cost}}',
+    {
+      count: requests_with_cost,
+    },
+  )
   return (
     <>
+      <Stat name={t('Revenue')} value={<Money amount={revenue} />} note={note} />
       <Stat name={t('Provider cost')} value={<Money amount={upstream_cost} />} note={note} />
       <Stat name={t('Margin')} value={<Money amount={margin} />} note={note} />
     </>
@@ -98,36 +116,46 @@ export function InstallationUsage() {
   }
   return (
     <UsageFrame by={by} dimensions={DIMENSIONS} query={usage} toLines={(data) => toLines(data, by)}>
-      {(data) => (
-        <>
-          <Report
-            usage={data}
-            title={nameDimensions()[by]}
-            renderName={renderName}
-            columns={data.total.upstream_cost === null ? [] : marginColumns()}
-            stats={
-              <>
-                {data.total.upstream_cost !== null && <MarginStats {...data.total} />}
-                {data.lost_submits.submits > 0 && <LostStat {...data.lost_submits} />}
-              </>
-            }
-          />
-          {by === 'channel' && (
-            <p className="mt-3 text-quiet">
+      {(data) =>
+        by === 'channel' && data.groups.length === 0 ? (
+          <Panel>
+            <EmptyState title={t('No call in this period went to a channel whose cost is known.')}>
               {t(
-                'The list and the totals include only calls whose channel has a cost; the charts include all calls.',
+                'To see revenue, provider cost and margin by channel, give each channel its cost in the catalog.',
               )}
-            </p>
-          )}
-          {data.has_more && (
-            <p className="mt-3 text-quiet">
-              {t('The first {count} rows are shown. The totals include all rows.', {
-                count: printNumber(data.groups.length),
-              })}
-            </p>
-          )}
-        </>
-      )}
+            </EmptyState>
+          </Panel>
+        ) : (
+          <>
+            <Report
+              usage={data}
+              title={nameDimensions()[by]}
+              renderName={renderName}
+              columns={data.total.upstream_cost === null ? [] : marginColumns()}
+              stats={
+                <>
+                  {data.total.upstream_cost !== null && <MarginStats {...data.total} />}
+                  {data.lost_submits.submits > 0 && <LostStat {...data.lost_submits} />}
+                </>
+              }
+            />
+            {by === 'channel' && data.groups.length > 0 && (
+              <p className="mt-3 text-quiet">
+                {t(
+                  'The list and the totals include only calls whose channel has a cost; the charts include all calls.',
+                )}
+              </p>
+            )}
+            {data.has_more && (
+              <p className="mt-3 text-quiet">
+                {t('The first {count} rows are shown. The totals include all rows.', {
+                  count: printNumber(data.groups.length),
+                })}
+              </p>
+            )}
+          </>
+        )
+      }
     </UsageFrame>
   )
 }

@@ -3,12 +3,12 @@
 import type { ReactNode } from 'react'
 import { parseCredits, printCredits } from '../../../../schemas/money.ts'
 import type { AnswerOf } from '../../api/client.ts'
-import { printNumber, printShortAmount, printShortCount } from '../../format.ts'
+import { printNumber, printShare, printShortAmount, printShortCount } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Chart, type Series } from '../../ui/chart.tsx'
 import { EmptyState, Panel, Stat } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { CodeBlock, Money } from '../../ui/text.tsx'
+import { CodeBlock, Money, NONE } from '../../ui/text.tsx'
 
 type AccountUsage = AnswerOf<'showUsage'>
 type Group = AccountUsage['groups'][number]
@@ -129,7 +129,7 @@ export function Report<G extends Group>({
     {
       name: t('Share'),
       isNumber: true,
-      cell: ({ cost }) => (all > 0 ? `${((Number(cost) / all) * 100).toFixed(1)} %` : '–'),
+      cell: ({ cost }) => (all > 0 ? printShare(Number(cost) / all) : NONE),
     },
     ...more,
   ]

@@ -10,13 +10,13 @@ import { EmptyState, Panel } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Money, Time } from '../../ui/text.tsx'
 import { FirstCurl } from '../first-call/first-call.tsx'
-import { type AccountReportProps, SUM_COLUMNS, UsageFrame } from './frame.tsx'
+import { type AccountReportProps, nameCsvColumns, SUM_COLUMNS, UsageFrame } from './frame.tsx'
 
 type Usage = AnswerOf<'sumSessions'>
 type Session = Usage['data'][number]
 
 const toLines = ({ data }: Usage) => [
-  ['session_id', 'models', ...SUM_COLUMNS, 'first_call_at', 'last_call_at'],
+  ['session_id', 'models', ...nameCsvColumns(SUM_COLUMNS), 'first_call_at', 'last_call_at'],
   ...data.map((session) => [
     session.session_id,
     session.models.join(' '),

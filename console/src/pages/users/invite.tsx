@@ -3,7 +3,8 @@ import { useMutation } from '@tanstack/react-query'
 import type { Changed } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { DialogForm, Done, Field, SelectField, useFields } from '../../ui/form.tsx'
+import { useFields } from '../../ui/fields.ts'
+import { DialogForm, Done, Field, SelectField } from '../../ui/form.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
 
 /** Shows a link to copy, or a notice that the email was sent. */
@@ -32,8 +33,9 @@ interface InviteProps<Role extends string> {
 }
 
 export function Invite<Role extends string>({ changes, onInvite, onClose, ...shown }: InviteProps<Role>) {
-  const { texts, field } = useFields({ email: '', role: shown.usual })
-  const invite = useMutation({ meta: { changes }, mutationFn: () => onInvite(texts.email, texts.role) })
+  const form = useFields(`invitation ${changes[0]}`, { email: '', role: shown.usual })
+  const { values, field } = form
+  const invite = useMutation({ meta: { changes }, mutationFn: () => onInvite(values.email, values.role) })
   return (
     <Dialog title={shown.title} description={t('The link works once, within seven days.')} onClose={onClose}>
       {invite.data ? (
@@ -42,7 +44,7 @@ export function Invite<Role extends string>({ changes, onInvite, onClose, ...sho
           <Done onClose={onClose} />
         </div>
       ) : (
-        <DialogForm sends={invite} submit={t('Create the link')} onClose={onClose}>
+        <DialogForm sends={invite} fields={form} submit={t('Create the link')}>
           <Field label={t('Email')} type="email" required {...field('email')} />
           <SelectField
             label={shown.roleLabel}

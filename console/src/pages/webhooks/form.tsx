@@ -5,7 +5,8 @@ import { listEvents } from '../../../../schemas/notifications/event.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { CheckField, CheckFields, DialogForm, Field, useFields } from '../../ui/form.tsx'
+import { useFields } from '../../ui/fields.ts'
+import { CheckField, CheckFields, DialogForm, Field } from '../../ui/form.tsx'
 import { type Endpoint, WEBHOOKS } from './deliveries.tsx'
 
 interface EndpointDialogProps {
@@ -18,12 +19,14 @@ interface EndpointDialogProps {
 }
 
 export function EndpointDialog({ accountId, endpoint, onClose, onSecret }: EndpointDialogProps) {
-  const { texts, field } = useFields({
+  const form = useFields(`endpoint ${endpoint?.id ?? accountId}`, {
     url: endpoint?.url ?? '',
     description: endpoint?.description ?? '',
+    isAll: endpoint === null || endpoint.events === null,
+    chosen: endpoint?.events ?? ([] as readonly string[]),
   })
-  const [isAll, setAll] = useState(endpoint === null || endpoint.events === null)
-  const [chosen, setChosen] = useState<readonly string[]>(endpoint?.events ?? [])
+  const { field, check, set } = form
+  const { isAll, chosen, ...texts } = form.values
   const [idempotencyKey] = useState(() => crypto.randomUUID())
   const all = listEvents(accountId)
   const events = isAll ? null : all.filter((event) => chosen.includes(event))
@@ -46,15 +49,14 @@ export function EndpointDialog({ accountId, endpoint, onClose, onSecret }: Endpo
     <Dialog title={endpoint === null ? t('Add an endpoint') : t('Edit the endpoint')} onClose={onClose}>
       <DialogForm
         sends={save}
+        fields={form}
         submit={endpoint === null ? t('Add') : t('Save')}
         isDisabled={events !== null && events.length === 0}
-        onClose={onClose}
       >
         <Field
           label={t('Address')}
           hint={t('The public http or https address of your receiver.')}
           type="url"
-          name="url"
           required
           maxLength={2048}
           {...field('url')}
@@ -62,9 +64,13 @@ export function EndpointDialog({ accountId, endpoint, onClose, onSecret }: Endpo
         <Field label={t('Description')} maxLength={200} {...field('description')} />
         <fieldset className="flex flex-col gap-2">
           <legend className="mb-1 font-medium text-sm">{t('Events')}</legend>
-          <CheckField label={t('All events')} checked={isAll} onCheck={setAll} />
+          <CheckField label={t('All events')} {...check('isAll')} />
           {!isAll && (
-            <CheckFields options={all.map((event) => [event, event])} chosen={chosen} onChoose={setChosen} />
+            <CheckFields
+              options={all.map((event) => [event, event])}
+              chosen={chosen}
+              onChoose={(chosen) => set({ chosen })}
+            />
           )}
         </fieldset>
       </DialogForm>

@@ -1,7 +1,9 @@
 /** A gateway's books: its journal, its publisher, and the journals of processes that have ended. */
 
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type CommittedWallets, SettlementPublisher } from '../../../../pipelines/settlement/publisher.ts'
+import { BOOK_SUBJECT } from '../../../../schemas/events/event.ts'
 import type { Credits } from '../../../../schemas/money.ts'
 import type { Credentials } from '../../../credentials/credentials.ts'
 import { type Journal, type JournalDepth, openJournal, type Ticket } from '../../../journal/journal.ts'
@@ -22,6 +24,8 @@ const DRAIN_BOUND_MS = 8_000
  * twice.
  */
 const CATCH_UP_BOUND_MS = 2_500
+/** A reader of the call log waits this long for calls that have just ended. */
+const READER_BOUND_MS = 500
 /** Calls are refused once an answer has waited this long: JetStream does not store. */
 const STALLED_MS = 3_000
 
@@ -35,6 +39,8 @@ export interface GatewayJournal {
   start(credentials: Credentials): void
   /** Resolves when the settlements of an earlier run are booked, or when the time to wait for them is over. */
   awaitCaughtUp(): Promise<void>
+  /** Books at once what ended before in any of so many gateway processes. Resolves then, or when the time for it is over. */
+  bookEnded(processes: number): Promise<void>
   /** Returns the reason why calls cannot be taken, or null. */
   unreadiness(): string | null
   /** Returns how long the oldest settlement has been waiting to be booked, milliseconds; 0 when none waits. */
@@ -84,6 +90,13 @@ export async function openGatewayJournal({
     await journal.close()
     for (const orphan of orphans) await retireJournal(orphan)
   }
+  const bookOwn = () =>
+    Promise.all(
+      publishers.map(
+        (publisher) => new Promise<void>((resolve) => publisher.callWhenBooked(() => resolve())),
+      ),
+    )
+  nats.answer(BOOK_SUBJECT, () => bookOwn().then(() => ''))
   if (journal.recovered.unbooked > 0)
     log.info({ ...journal.recovered }, 'Publishing settlements of an earlier run')
   return {
@@ -113,6 +126,10 @@ export async function openGatewayJournal({
     },
     async awaitCaughtUp() {
       await Promise.all(publishers.map((publisher) => publisher.drain(CATCH_UP_BOUND_MS)))
+    },
+    async bookEnded(processes) {
+      const isBooked = processes > 1 ? nats.survey(BOOK_SUBJECT, READER_BOUND_MS, processes) : bookOwn()
+      await Promise.race([isBooked, sleep(READER_BOUND_MS, undefined, { ref: false })])
     },
     unreadiness() {
       if (!journal.depth().isWritable) return 'the journal cannot be written'

@@ -493,11 +493,17 @@ t.test('fields that are not the clients', async (t) => {
     t.equal(chatWith('messages', { speed: 'fast', service_tier: 'priority' }).serviceTier, 'fast')
   })
 
-  t.test('what other models would bill is left out of messages', async (t) => {
-    t.same(chatWith('messages', { fallbacks: [{ model: 'dear' }] }).leftOut, ['fallbacks'])
-    t.equal(chatWith('messages', { fallbacks: null }).leftOut, undefined)
-    const tools = [{ type: 'advisor_20260301', name: 'advisor', model: 'dear' }]
-    t.match(chatWith('messages', { tools }), { leftOut: ['advisor'], builtInTools: [] })
+  t.test('other models that messages may ask', async (t) => {
+    const read = (more: object) => chatWith('messages', more).otherModels
+    const tools = [{ type: 'advisor_20260301', name: 'advisor', model: 'dear', max_uses: 2 }]
+    t.same(read({ fallbacks: [{ model: 'dear', max_tokens: 9 }], tools }), [
+      { field: 'fallbacks', name: 'dear', outputLimit: 9, mostRuns: 1 },
+      { field: 'advisor', name: 'dear', outputLimit: null, mostRuns: 2 },
+    ])
+    t.same(chatWith('messages', { tools }).builtInTools, [])
+    t.equal(read({ fallbacks: null }), undefined)
+    for (const none of [{ fallbacks: 'default' }, { fallbacks: [], speed: 'fast' }, { tools, speed: 'fast' }])
+      t.same(read(none), [])
   })
 
   t.test('fields that name the conversation', async (t) => {

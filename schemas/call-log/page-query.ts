@@ -1,5 +1,6 @@
 /** Queries of the call log: which calls of an account, and which page of them. */
-import type { CallStatus, UnitType } from '../../../schemas/call-log/row.ts'
+import type { LogRow } from './columns.ts'
+import type { CallStatus, UnitType } from './row.ts'
 
 /** Position at which a page ended. */
 export interface CallPosition {
@@ -11,7 +12,7 @@ export interface CallPosition {
 /** Null fields do not filter. */
 export interface CallFilter {
   readonly accountId: string
-  readonly keyId: string | null
+  readonly keyIds: readonly string[] | null
   readonly models: readonly string[] | null
   readonly statuses: readonly CallStatus[] | null
   /** `chat` means calls billed by tokens. */
@@ -29,9 +30,25 @@ export interface CallFilter {
   readonly to: number
 }
 
-export interface CallPageQuery extends CallFilter {
+/** Calls of all accounts and channels, or of one of either. */
+export interface InstallationFilter extends Omit<CallFilter, 'accountId'> {
+  readonly accountId: string | null
+  readonly channelId?: string | null
+}
+
+interface Page {
   readonly order: 'asc' | 'desc'
   readonly limit: number
   /** The page begins behind this position; null: at the beginning. */
   readonly after: CallPosition | null
+}
+
+export interface CallPageQuery extends CallFilter, Page {}
+export interface InstallationPageQuery extends InstallationFilter, Page {}
+
+/** A call as operators list it. */
+export interface InstallationCall extends LogRow {
+  readonly account_id: string
+  /** Null: no channel was called. */
+  readonly channel_id: string | null
 }

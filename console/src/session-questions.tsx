@@ -1,0 +1,42 @@
+/** Asks the user what a request needs before it continues: their identity, or a new session. */
+import { useQueryClient } from '@tanstack/react-query'
+import { lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { onQuestion, type Question, setCsrfToken } from './api/client.ts'
+import { type Session, sessionQuery } from './api/session.ts'
+
+const load = () => import('./session-dialog.tsx')
+const SessionDialog = lazy(async () => ({ default: (await load()).SessionDialog }))
+
+/** Stands above every page. Requests wait while the dialog is open, and are sent again once the user has answered. */
+export function SessionQuestions() {
+  const queries = useQueryClient()
+  const [question, setQuestion] = useState<Question | null>(null)
+  const waiting = useRef<((isDone: boolean) => void)[]>([])
+  useEffect(() => {
+    // Loaded before it is needed: a session may end while the service is away.
+    void load().catch(() => undefined)
+    onQuestion(
+      (asked) =>
+        new Promise((resolve) => {
+          waiting.current.push(resolve)
+          // A new session is a confirmation too.
+          setQuestion((now) => (now === 'sign-in' ? now : asked))
+        }),
+    )
+    return () => onQuestion(async () => false)
+  }, [])
+  const answer = (session: Session | null) => {
+    if (session !== null) {
+      setCsrfToken(session.csrf_token)
+      queries.setQueryData(sessionQuery.queryKey, session)
+    }
+    setQuestion(null)
+    for (const resolve of waiting.current.splice(0)) resolve(session !== null)
+  }
+  if (question === null) return null
+  return (
+    <Suspense>
+      <SessionDialog question={question} onSession={answer} onRefused={() => answer(null)} />
+    </Suspense>
+  )
+}

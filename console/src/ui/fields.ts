@@ -1,0 +1,86 @@
+/** The values of a form: kept as a draft until they are sent, and guarded while their dialog closes. */
+import { createContext, useContext, useEffect, useState } from 'react'
+import { readDraft, storeDraft } from '../drafts.ts'
+
+/** What a dialog and a form know of its fields. */
+export interface Fields {
+  readonly isChanged: boolean
+  /** True if the form began with a draft. */
+  readonly isRestored: boolean
+  /** Goes back to what the form began with, and removes the draft. */
+  forget(): void
+  /** Takes what is typed as saved, and removes the draft. */
+  keep(): void
+}
+
+interface OpenDialog {
+  readonly forms: Set<Fields>
+  /** Closes the dialog; asks first if a form in it has changed. */
+  close(): void
+}
+
+/** The dialog around a form; null on a page. */
+export const OpenDialogContext = createContext<OpenDialog | null>(null)
+
+/** Makes the dialog around a form ask before it closes with changes. */
+export function useGuard(fields: Fields | undefined): void {
+  const dialog = useContext(OpenDialogContext)
+  useEffect(() => {
+    if (dialog === null || fields === undefined) return
+    dialog.forms.add(fields)
+    return () => void dialog.forms.delete(fields)
+  })
+}
+
+function findChanges<Values extends object>(saved: Values, values: Values): Partial<Values> {
+  const changed = Object.entries(values).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(saved[name as keyof Values]),
+  )
+  return Object.fromEntries(changed) as Partial<Values>
+}
+
+/**
+ * Keeps the values of a form; `field` and `check` make the properties of one field.
+ * @param draft the name of the draft, with the id of what the form is about; null for secrets, which nothing keeps
+ */
+export function useFields<Values extends object>(draft: string | null, initial: Values | (() => Values)) {
+  const [{ saved, values, isRestored }, setState] = useState(() => {
+    const saved = typeof initial === 'function' ? initial() : initial
+    const kept = draft === null ? null : readDraft<Partial<Values>>(draft)
+    return { saved, values: { ...saved, ...kept }, isRestored: kept !== null }
+  })
+  const changes = findChanges(saved, values)
+  const isChanged = Object.keys(changes).length > 0
+  const kept = isChanged ? JSON.stringify(changes) : null
+  useEffect(() => {
+    if (draft !== null) storeDraft(draft, kept === null ? null : JSON.parse(kept))
+  }, [draft, kept])
+  const settle = (toValues: (now: { saved: Values; values: Values }) => Values) => {
+    // The form may be gone before an effect removes the draft.
+    if (draft !== null) storeDraft(draft, null)
+    setState((now) => ({ saved: toValues(now), values: toValues(now), isRestored: false }))
+  }
+  const set = (changed: Partial<Values>) =>
+    setState((now) => ({ ...now, values: { ...now.values, ...changed } }))
+  return {
+    saved,
+    values,
+    isChanged,
+    isRestored: isRestored && isChanged,
+    set,
+    /** Takes these values as saved. */
+    reset: (values: Values) => settle(() => values),
+    forget: () => settle(({ saved }) => saved),
+    keep: () => settle(({ values }) => values),
+    field: <Name extends keyof Values & string>(name: Name) => ({
+      name,
+      value: values[name],
+      onText: (text: string) => set({ [name]: text } as Partial<Values>),
+    }),
+    check: <Name extends keyof Values & string>(name: Name) => ({
+      name,
+      checked: Boolean(values[name]),
+      onCheck: (isChecked: boolean) => set({ [name]: isChecked } as Partial<Values>),
+    }),
+  }
+}

@@ -1,0 +1,69 @@
+/** Loads the code of a page. If that fails, says so in place and tries again, until the service answers. */
+import { useEffect, useState } from 'react'
+import { t } from '../i18n.ts'
+import { ErrorState, Skeleton } from './states.tsx'
+
+const RETRY_MS = 3_000
+const RELOADED = 'tollgate-reloaded'
+/** A second reload within this time would not help either. */
+const RELOAD_AGAIN_MS = 60_000
+
+/** Loads the console anew: a newer version of the service has other files. Drafts survive it. */
+function reloadOnce(): void {
+  if (Date.now() - Number(sessionStorage.getItem(RELOADED)) < RELOAD_AGAIN_MS) return
+  sessionStorage.setItem(RELOADED, String(Date.now()))
+  location.reload()
+}
+
+const isServiceThere = (): Promise<boolean> =>
+  fetch('/console/', { cache: 'no-store' }).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+
+interface PageLoaderProps {
+  load(): Promise<void>
+  onLoaded(): void
+}
+
+export function PageLoader({ load, onLoaded }: PageLoaderProps) {
+  const [isFailed, setFailed] = useState(false)
+  const [attempt, setAttempt] = useState(0)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: an attempt begins with its number, not with a new function.
+  useEffect(() => {
+    let isLeft = false
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const again = () => setAttempt(attempt + 1)
+    const run = async () => {
+      const isThere = attempt === 0 || (await isServiceThere())
+      const isLoaded =
+        isThere &&
+        (await load()
+          .then(() => true)
+          .catch(() => false))
+      if (isLeft) return
+      if (isLoaded) return onLoaded()
+      setFailed(true)
+      if (attempt > 0 && isThere) reloadOnce()
+      timer = setTimeout(again, RETRY_MS)
+    }
+    void run()
+    return () => {
+      isLeft = true
+      clearTimeout(timer)
+    }
+  }, [attempt])
+  if (!isFailed) return <Skeleton rows={8} />
+  return (
+    <ErrorState
+      error={
+        new Error(
+          t(
+            'This page could not be loaded. Check your connection. The console tries again every few seconds.',
+          ),
+        )
+      }
+      onRetry={() => setAttempt(attempt + 1)}
+    />
+  )
+}

@@ -1,0 +1,244 @@
+/** What a user typed survives an expired session, other pages, a reload, a lost connection and a second tab. */
+import type { Locator, Page } from 'playwright-core'
+import t from 'tap'
+import { openPasswords } from '../../src/identity/passwords.ts'
+import { addAuthenticator, inspectPage, withPage } from '../support/browser.ts'
+import { until } from '../support/eventually.ts'
+import { borrowService } from '../support/lend-services.ts'
+import { testConfig } from '../support/service.ts'
+import { button, heading, link, newOrganization, row, signIn } from './support.ts'
+
+const PASSWORD = 'four words make one'
+const API = '**/api/manage/v1/**'
+const CONFIG = testConfig({
+  fast: { simulate: 'text=Hello%20from%20here,prompt_tokens=10,tokens=5' },
+  slow: { simulate: 'text=alpha%20beta%20gamma%20delta%20epsilon,tokens=5,tps=1' },
+})
+
+const dialogOf = (page: Page, name: string): Locator => page.getByRole('dialog', { name })
+
+/** Signs in again in the dialog over the page. */
+async function signInAgain(page: Page): Promise<void> {
+  const dialog = dialogOf(page, 'Your session has ended')
+  await dialog.getByLabel('Password').fill(PASSWORD)
+  await button(dialog, 'Sign in').click()
+  await dialog.waitFor({ state: 'detached' })
+}
+
+t.test('typed work', async (t) => {
+  const service = await borrowService(t, CONFIG)
+  const { database } = service
+  const passwordHash = await openPasswords().hash(PASSWORD)
+  const setUp = async (page: Page, name: string, from = service) => {
+    const user = await signIn(from, page, { name })
+    await database.signIn.setPassword(user.id, passwordHash)
+    return { ...user, end: () => database.sessions.end(user.id, { allBut: null }) }
+  }
+
+  await t.test('a session that ends: each form continues after a sign-in over the page', (t) =>
+    withPage(t, 'ended', async (page) => {
+      const user = await setUp(page, 'Ben')
+      const organization = await newOrganization(service, { name: 'Forms' }, user)
+      const open = (path: string) => page.goto(`${service.baseUrl}/console${path}account=${organization.id}`)
+      const sendExpired = async (submit: Locator, done: Locator) => {
+        await user.end()
+        await submit.click()
+        await signInAgain(page)
+        await done.waitFor()
+      }
+      await open('/keys?create=true&')
+      const created = dialogOf(page, 'Create a key')
+      await created.getByLabel('Name').fill('typed')
+      await user.end()
+      await button(created, 'Create').click()
+      await dialogOf(page, 'Your session has ended').waitFor()
+      await inspectPage(t, page, 'session-ended')
+      await signInAgain(page)
+      await button(dialogOf(page, 'typed'), 'Done').click()
+      await row(page, 'typed').waitFor()
+
+      await open('/billing?')
+      await page.getByLabel('Notify when the balance is low').check()
+      await page.getByLabel('Below').fill('1,000')
+      await sendExpired(button(page, 'Save').last(), page.getByText('Alert changed'))
+      await button(page, 'Set a budget').click()
+      await dialogOf(page, 'Set a budget').getByLabel('Amount in credits').fill('50')
+      await sendExpired(button(dialogOf(page, 'Set a budget'), 'Save'), page.getByText('Budget set'))
+
+      await open('/webhooks?')
+      await button(page, 'Add an endpoint').click()
+      await dialogOf(page, 'Add an endpoint').getByLabel('Address').fill('https://example.com/hook')
+      await sendExpired(
+        button(dialogOf(page, 'Add an endpoint'), 'Add'),
+        dialogOf(page, 'Secret of the endpoint'),
+      )
+
+      await open('/tokens?')
+      await button(page, 'Create a token').click()
+      await dialogOf(page, 'Create a token').getByLabel('Name').fill('robot')
+      await sendExpired(button(dialogOf(page, 'Create a token'), 'Create'), dialogOf(page, 'robot'))
+
+      await open('/agents?')
+      await button(page, 'Create an agent').click()
+      const agent = dialogOf(page, 'Create an agent')
+      await agent.getByLabel('Name').fill('Clerk')
+      await agent.getByLabel('Persona').fill('A clerk.')
+      await sendExpired(button(agent, 'Create'), dialogOf(page, 'Clerk'))
+
+      await open('/members?')
+      await button(page, 'Invite a member').click()
+      await dialogOf(page, 'Invite a member').getByLabel('Email').fill('new@example.com')
+      await sendExpired(
+        button(dialogOf(page, 'Invite a member'), 'Create the link'),
+        button(dialogOf(page, 'Invite a member'), 'Done'),
+      )
+
+      await open('/knowledge?')
+      await button(page, 'Create a knowledge base').click()
+      await dialogOf(page, 'Create a knowledge base').getByLabel('Name').fill('Handbook')
+      await sendExpired(
+        button(dialogOf(page, 'Create a knowledge base'), 'Create'),
+        page.getByText('Handbook').first(),
+      )
+
+      await open('/profile?')
+      await page.getByLabel('Name').fill('Benjamin')
+      await sendExpired(button(page, 'Save').first(), page.getByText('Saved'))
+    }),
+  )
+
+  await t.test('a passkey, or another tab, ends the wait as well', (t) =>
+    withPage(t, 'ended two tabs', async (page) => {
+      // Browsers take no passkeys at an IP address.
+      const baseUrl = service.baseUrl.replace('127.0.0.1', 'localhost')
+      await addAuthenticator(page)
+      const user = await setUp(page, 'Pia', { ...service, baseUrl })
+      await link(page, 'Profile & security').click()
+      await button(page, 'Add a passkey').click()
+      const named = dialogOf(page, 'Add a passkey')
+      await named.getByLabel('Name').fill('laptop')
+      await button(named, 'Save').click()
+      await page.getByText('laptop').waitFor()
+      await user.end()
+      await link(page, 'Usage').click()
+      await button(dialogOf(page, 'Your session has ended'), 'Sign in with a passkey').click()
+      await page.getByText('There are no calls in this period.').waitFor()
+
+      await user.end()
+      await link(page, 'Tasks').click()
+      await dialogOf(page, 'Your session has ended').waitFor()
+      const other = await page.context().newPage()
+      await other.goto(`${baseUrl}/console/sign-in`)
+      await other.getByLabel('Email').fill(user.email)
+      await other.getByLabel('Password').fill(PASSWORD)
+      await button(other, 'Sign in').click()
+      await heading(other, 'Home').waitFor()
+      await dialogOf(page, 'Your session has ended').waitFor({ state: 'detached' })
+      await page.getByText('No tasks match.').waitFor()
+    }),
+  )
+
+  await t.test(
+    'drafts survive other pages and a reload, and are dropped only where their user says so',
+    (t) =>
+      withPage(t, 'drafts', async (page) => {
+        await setUp(page, 'Dora')
+        await link(page, 'Keys').click()
+        await button(page, 'Create a key').click()
+        const dialog = dialogOf(page, 'Create a key')
+        await dialog.getByLabel('Name').fill('half')
+        await dialog.getByLabel('Requests per minute').fill('1,000')
+        await page.reload()
+        await dialog.getByText('This is what you typed earlier').waitFor()
+        t.equal(await dialog.getByLabel('Name').inputValue(), 'half')
+        t.equal(await dialog.getByLabel('Requests per minute').inputValue(), '1000')
+        await page.goBack()
+        await dialog.waitFor({ state: 'detached' })
+        await link(page, 'Usage').click()
+        await link(page, 'Keys').click()
+        await button(page, 'Create a key').click()
+        t.equal(await dialog.getByLabel('Name').inputValue(), 'half')
+
+        await page.keyboard.press('Escape')
+        const question = dialogOf(page, 'Discard what you typed?')
+        await inspectPage(t, page, 'draft-discard')
+        await button(question, 'Keep editing').click()
+        t.equal(await dialog.getByLabel('Name').inputValue(), 'half')
+        await button(dialog, 'Cancel').click()
+        await button(question, 'Discard').click()
+        await dialog.waitFor({ state: 'detached' })
+        await button(page, 'Create a key').click()
+        t.equal(await dialog.getByLabel('Name').inputValue(), '')
+        await dialog.getByLabel('Name').fill('whole')
+        await button(dialog, 'Create').click()
+        await button(dialogOf(page, 'whole'), 'Done').click()
+
+        await row(page, 'whole').getByRole('link').click()
+        const drawer = dialogOf(page, 'whole')
+        await drawer.getByLabel('Name').fill('renamed')
+        await button(drawer, 'Close').click()
+        await button(question, 'Keep editing').click()
+        await Promise.all([page.getByText('Key changed').waitFor(), button(drawer, 'Save').click()])
+        await button(dialogOf(page, 'renamed'), 'Close').click()
+        await row(page, 'renamed').waitFor()
+        await button(page, 'Create a key').click()
+        t.equal(await dialog.getByLabel('Name').inputValue(), '', 'what was sent is no draft')
+      }),
+  )
+
+  await t.test('an answer runs on while its user looks at another page', (t) =>
+    withPage(t, 'running', async (page) => {
+      await setUp(page, 'Rita')
+      await link(page, 'Playground').click()
+      await page.getByLabel('Model', { exact: true }).selectOption('slow')
+      await page.getByLabel('Message').fill('Count!')
+      await button(page, 'Send').click()
+      await page.getByText('alpha').waitFor()
+      await link(page, 'Models').click()
+      await heading(page, 'Models').waitFor()
+      await link(page, 'Playground').click()
+      await page.getByText('alpha beta gamma delta epsilon').waitFor()
+    }),
+  )
+
+  await t.test('a page that cannot be loaded says so in place, and loads when it can', (t) =>
+    withPage(t, 'chunks', async (page) => {
+      await setUp(page, 'Olaf')
+      await page.route('**/assets/usage*', (route) => route.abort('aborted'))
+      await link(page, 'Usage').click()
+      await page.getByText('This page could not be loaded.').waitFor()
+      await inspectPage(t, page, 'page-not-loaded')
+      await link(page, 'Keys').waitFor()
+      await page.unroute('**/assets/usage*')
+      await heading(page, 'Usage').waitFor()
+    }),
+  )
+
+  await t.test('without a connection, every page says so and comes back', (t) =>
+    withPage(t, 'offline', async (page) => {
+      await signIn(service, page, { name: 'Otto', role: 'operator' })
+      const names = await page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents()
+      t.ok(names.length > 15)
+      await page.route(API, (route) => route.abort('aborted'))
+      await page.route('**/models/public*', (route) => route.abort('aborted'))
+      await page.route('**/console/assets/**', (route) => route.abort('aborted'))
+      for (const name of names.filter((one) => one !== 'Home')) {
+        await link(page, name).click()
+        await page.getByRole('alert').first().waitFor()
+        t.match(
+          await page.getByRole('alert').first().textContent(),
+          /could not be loaded|cannot be reached/,
+          name,
+        )
+        t.ok(await link(page, 'Home').isVisible(), `${name} keeps the navigation`)
+      }
+      await page.unroute(API)
+      await page.unroute('**/models/public*')
+      await page.unroute('**/console/assets/**')
+      await until(
+        'the page comes back',
+        async () => (await heading(page, 'Profile & security').count()) === 1,
+      )
+    }),
+  )
+})

@@ -1,0 +1,49 @@
+/** A call is in the log as soon as its answer has ended: in the first page, by its id, and in the management API. */
+import t from 'tap'
+import { signIn } from '../../support/manage.ts'
+import { type LogJson, startService, testConfig } from '../../support/service.ts'
+import { say, traceOf } from '../support.ts'
+
+const CALLS = 12
+
+t.test('own calls', async (t) => {
+  const config = testConfig({ fast: { simulate: 'tokens=3' }, broken: { simulate: 'fault=status:500' } })
+  const service = await startService(t, { config, env: { TOLLGATE_WORKERS: '2' } })
+  const { accountId, key } = await service.newKey('1000')
+  const operator = await signIn(service, { role: 'operator' })
+  const read = async (path: string) => {
+    const response = await service.get(key, path)
+    t.equal(response.status, 200)
+    return response
+  }
+  const readData = async (path: string) => ((await (await read(path)).json()) as { data: LogJson[] }).data
+
+  await t.test('each call is in the first answer, whichever process reads', async (t) => {
+    for (let made = 1; made <= CALLS; made += 1) {
+      const model = made % 4 === 0 ? 'broken' : made % 4 === 1 ? 'nothing' : 'fast'
+      const body = { model, messages: say('hi'), stream: made % 2 === 0 }
+      const response = await service.chat(key, body)
+      await response.arrayBuffer()
+      const rows = await readData('/v1/logs?limit=100')
+      t.equal(rows.length, made)
+      t.equal(new Set(rows.map(({ id }) => id)).size, made, 'no row comes twice')
+      t.equal(rows[0]?.request_id, traceOf(response))
+      t.same(await readData(`/v1/logs?ref=${traceOf(response)}`), [rows[0]])
+      t.match(await (await read(`/v1/logs/${rows[0]?.id}`)).text(), traceOf(response))
+      const csv = await (await read('/v1/logs?format=csv')).text()
+      t.equal(csv.trim().split('\r\n').length, made + 1)
+      const managed = await operator.send('GET', `/calls?account_id=${accountId}`)
+      t.same(
+        managed.body.data.map(({ id }: LogJson) => id),
+        rows.map(({ id }) => id),
+      )
+    }
+  })
+
+  await t.test('while PostgreSQL is away, the log has what ClickHouse has', async (t) => {
+    await service.logs(key, (found) => found.length === CALLS)
+    await service.engines.stopEngine('postgres')
+    const rows = await readData('/v1/logs?limit=100')
+    t.ok(rows.length > 0)
+  })
+})
