@@ -26,8 +26,9 @@ const findAttempts = (call: Exchange, upstream: readonly Exchange[]): readonly E
     ({ requestHeaders }) => requestHeaders['x-request-id'] === call.responseHeaders['x-gateway-trace'],
   )
 
-/** Requests on a WebSocket name no row. */
 const isMessage = ({ isFree }: Exchange): boolean => isFree !== undefined
+/** Requests on a WebSocket name no row, nor do those whose client did not wait for a head. */
+const isUnnamed = (call: Exchange): boolean => isMessage(call) || call.status === 0
 
 /** Returns what is wrong with a scenario; nothing if all is as it must be. */
 export function checkOutcome(outcome: Outcome, upstream: readonly Exchange[]): string[] {
@@ -87,18 +88,16 @@ function findFailure({ agent }: Client, { expect }: Scenario, seen: Seen): strin
   return seen.turns.length === expect.turns && isExpected ? null : describe(seen)
 }
 
-/** Returns how a client fails in a scenario without this service; null if it does not. */
-export const findDirectFailure = ({ client, scenario, direct }: Outcome): string | null =>
-  findFailure(client, scenario, direct.seen)
+/** Returns how a client fails in a scenario without this service; null if it does not, or translation helps it. */
+export function findDirectFailure({ client, scenario, direct, through }: Outcome): string | null {
+  if (scenario.foreign !== undefined && findFailure(client, scenario, through.seen) === null) return null
+  return findFailure(client, scenario, direct.seen)
+}
 
 function* checkSeen(outcome: Outcome): Generator<string> {
   const { client, scenario, direct, through } = outcome
-  // What the upstream's own protocol refuses may work in another.
-  if (scenario.foreign !== undefined && findDirectFailure(outcome) !== null) {
-    const failure = findFailure(client, scenario, through.seen)
-    if (failure !== null) yield failure
-    return
-  }
+  // What fails in the upstream's own protocol may work in another.
+  if (scenario.foreign !== undefined && findFailure(client, scenario, direct.seen) !== null) return
   // The upstream draws other words in another protocol, and for a client that makes up ids.
   const areSame =
     scenario.foreign === undefined && isDeepStrictEqual(listRequests(direct), listRequests(through))
@@ -151,7 +150,9 @@ export const listBilled = (outcomes: readonly Outcome[], upstream: readonly Exch
   outcomes.flatMap((outcome) =>
     outcome.through.recorder.exchanges
       .filter((call) =>
-        isMessage(call) ? !call.isFree : !FREE.test(call.path) && findAttempts(call, upstream).length > 0,
+        isUnnamed(call)
+          ? call.isFree !== true && !FREE.test(call.path)
+          : !FREE.test(call.path) && findAttempts(call, upstream).length > 0,
       )
       .map((call) => ({ call, outcome })),
   )
@@ -179,7 +180,7 @@ export function checkRows(
     if (!isDeepStrictEqual(charged, reported))
       wrong.push(`${id}: ${JSON.stringify(charged)} is charged, ${JSON.stringify(reported)} is reported`)
   }
-  for (const { call, outcome } of calls.filter(({ call }) => !isMessage(call))) {
+  for (const { call, outcome } of calls.filter(({ call }) => !isUnnamed(call))) {
     const { scenario, through, upstream: protocol } = outcome
     const row = rows.find(({ request_id: id }) => id === call.responseHeaders['x-gateway-trace'])
     const [attempt] = findAttempts(call, upstream)
@@ -190,10 +191,8 @@ export function checkRows(
     named.add(row)
     checkRow(scenario.id, row, { attempt, protocol, expected: listStatuses(call, through.seen.hasLeft) })
   }
-  const socketCalls = calls.filter(({ call }) => isMessage(call))
-  const expected = socketCalls.flatMap(({ call, outcome }) =>
-    listStatuses(call, outcome.through.seen.hasLeft),
-  )
+  const unnamed = calls.filter(({ call }) => isUnnamed(call))
+  const expected = unnamed.flatMap(({ call, outcome }) => listStatuses(call, outcome.through.seen.hasLeft))
   for (const row of rows.filter((one) => !named.has(one))) {
     const attempt = upstream.find(({ requestHeaders }) => requestHeaders['x-request-id'] === row.request_id)
     const protocol = CHAT_PROTOCOLS.find((one) => row.model?.startsWith(`sim-vision-${one}`))
@@ -205,6 +204,7 @@ export function checkRows(
 
 /** Returns what the row of a call may say. A client may close the connection once it has the last event. */
 function listStatuses({ status, isComplete }: Exchange, hasLeft: boolean): readonly string[] {
+  if (status === 0) return ['interrupted']
   if (status !== 200) return ['error', 'rejected']
   if (isComplete) return ['success']
   return hasLeft ? ['interrupted'] : ['success', 'interrupted']

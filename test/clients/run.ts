@@ -47,7 +47,7 @@ async function testClient(
   const cells = outcomes.map((outcome) => ({
     scenario: outcome.scenario,
     wrong: checkOutcome(outcome, upstream.exchanges),
-    directFailure: outcome.scenario.foreign ? null : findDirectFailure(outcome),
+    directFailure: findDirectFailure(outcome),
   }))
   const calls = listBilled(outcomes, upstream.exchanges).length
   const rows = await service.logs(key, (found) => found.length >= calls)
