@@ -18,7 +18,7 @@ import { FileProblems, findAgentConfig } from '../config/config.ts'
 import { assertAgreed, assertConfirmed } from '../confirm.ts'
 import type { Answer, Context } from '../context.ts'
 import { type JsonObject, printCount } from '../output.ts'
-import { type Input, runOperation } from './run.ts'
+import type { Input } from './run.ts'
 import { printAudit, printUsage } from './texts.ts'
 
 /** Enough for the longest persona in any script and all other fields. */
@@ -125,6 +125,7 @@ function readStates(text: string): string {
 /** Asks before models lose their last channel. */
 const confirmHold = (word: string): Extra =>
   confirmLoss(async ({ id }, context) => {
+    const { runOperation } = await import('./run.ts')
     const impact = await runOperation(showChannelImpact, { id }, context)
     const orphans = impact.orphaned_models as string[]
     if (orphans.length === 0) return null
@@ -144,6 +145,7 @@ export const EXTRAS: Readonly<Record<string, Extra>> = {
   'wallet import-log': {
     ...confirmLoss(async ({ dry_run = true }, context) => {
       if (dry_run) return null
+      const { runOperation } = await import('./run.ts')
       const { calls, cost } = await runOperation(importLog, { dry_run: true }, context)
       return calls === 0
         ? null
