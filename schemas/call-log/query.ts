@@ -79,7 +79,9 @@ const readWindowEnd = z.string().transform((value, context): WindowEnd => {
   return z.NEVER
 })
 /** One end of a window of time, as a parameter. */
-export const windowEnd = readWindowEnd.meta({ anyOf: [{ format: 'date' }, { format: 'date-time' }] })
+export const windowEnd = readWindowEnd.meta({
+  anyOf: [{ format: 'date' }, { format: 'date-time' }, { const: '' }],
+})
 
 /** As the call log has it. */
 export const sessionId = text

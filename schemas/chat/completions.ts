@@ -14,7 +14,10 @@ const onlyInChat = z.null('it belongs to POST /v1/chat/completions; use that, or
 export const completionsRequest = z.looseObject({
   model,
   prompt: z
-    .union([z.string(), z.array(z.string('it must be text; send tokens as their text'))])
+    .union([
+      z.string(),
+      z.array(z.string('it must be text; send tokens as their text')).meta({ minItems: 1, maxItems: 1 }),
+    ])
     .refine(
       (prompt) => typeof prompt === 'string' || prompt.length === 1,
       'it must be one text, or a list of one; send the others in separate requests',

@@ -30,7 +30,7 @@ const reading = {
 } as const
 const ofBase = { ...reading, query: ofBaseQuery } as const
 
-const jsonRpc = z.looseObject({ jsonrpc: z.literal('2.0') })
+const jsonRpc = z.strictObject({ jsonrpc: z.literal('2.0') })
 const jsonRpcId = z.union([z.string(), z.int()])
 const jsonRpcMessage = z.union([
   jsonRpc.extend({
@@ -39,7 +39,7 @@ const jsonRpcMessage = z.union([
     params: z.looseObject({}).optional(),
   }),
   jsonRpc.extend({ id: jsonRpcId, result: z.looseObject({}) }),
-  jsonRpc.extend({ id: jsonRpcId, error: z.looseObject({ code: z.int(), message: z.string() }) }),
+  jsonRpc.extend({ id: jsonRpcId.optional(), error: z.looseObject({ code: z.int(), message: z.string() }) }),
 ])
 
 const jsonRpcError = z.object({

@@ -32,6 +32,8 @@ export const RULES: readonly Rule[] = [
   { status: 400, message: /^An adjustment of 0 credits changes nothing/, why: SIZE },
   { status: 400, message: /^amount: is more than 0/, why: SIZE },
   { status: 400, message: /^The tool type '.*' is not known/s, why: STORED },
+  { status: 400, message: /^Field 'response_format' is not valid: it must be 'mp3'/, why: STORED },
+  { status: 400, message: /it must be an http or https link of at most/, why: 'links have many forms' },
   { status: 400, message: /^The file at .* cannot be fetched/s, why: REACHED },
   { status: 400, message: /^Parameter limit: must be 1 to 200\.$/, why: OTHER_FIELD },
   {
@@ -50,8 +52,17 @@ export const RULES: readonly Rule[] = [
     message: /^conversation: it cannot be combined with previous_response_id/,
     why: OTHER_FIELD,
   },
-  { status: 400, message: /^conversation: a conversation is compacted in one piece/, why: OTHER_FIELD },
-  { status: 400, message: /^max_tokens: Extra inputs are not permitted/, why: UPSTREAM },
+  { status: 400, message: /^\w+: a conversation is compacted in one piece/, why: OTHER_FIELD },
+  {
+    status: 400,
+    message: /^callback_url: it tells the end of an answer in the background/,
+    why: OTHER_FIELD,
+  },
+  { status: 400, message: /a message needs role and content$/, why: OTHER_FIELD },
+  { status: 400, message: /it is given together with 'contents'/, why: OTHER_FIELD },
+  { status: 400, message: /from and to must be given together\.$/, why: OTHER_FIELD },
+  { status: 400, message: /^Field 'url' is not valid: it is required$/, why: OTHER_FIELD },
+  { status: 400, message: /: (Extra inputs are not permitted|Input should be)/, why: UPSTREAM },
   { status: 400, message: /^Invalid 'max_output_tokens': integer below minimum value/, why: UPSTREAM },
 ]
 
