@@ -191,6 +191,7 @@ export const OPERATION_ROUTES = {
   createOrganization: ['POST', '/organizations'],
   listAccounts: ['GET', '/accounts'],
   listLedger: ['GET', '/accounts/{id}/ledger'],
+  showLedgerMonth: ['GET', '/accounts/{id}/ledger/months/{month}'],
   refund: ['POST', '/accounts/{id}/refunds'],
   renameAccount: ['PATCH', '/accounts/{id}/name'],
   showAccount: ['GET', '/accounts/{id}'],

@@ -58,8 +58,8 @@ export const parseAmount = (text: string): string =>
 export const printMoney = (amount: string, currency: string): string =>
   `${printExact(amount)} ${currency.toUpperCase()}`
 
-/** Prints a fraction as a percentage, such as `2.5 %`. */
-export const printShare = (share: number): string => `${(share * 100).toFixed(1)} %`
+/** Prints a fraction as a percentage, such as `2.5%`. */
+export const printShare = (share: number): string => `${(share * 100).toFixed(1)}%`
 
 /** Prints milliseconds in a short form, for charts. */
 export const printDuration = (ms: number): string =>

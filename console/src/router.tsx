@@ -199,7 +199,7 @@ const billing = createPage(
   '/billing',
   () => import('./pages/billing/billing.tsx'),
   'Billing',
-  validateTexts('payment', 'saved'),
+  validateTexts('payment', 'saved', 'month', 'day', 'kind', 'search'),
 )
 
 const webhooks = createPage(
@@ -218,7 +218,12 @@ const tokens = createPage(
 
 const users = createPage('/users', () => import('./pages/users/users.tsx'), 'Users', validateTexts('search'))
 
-const channels = createPage('/channels', () => import('./pages/channels.tsx'), 'Channels')
+const channels = createPage(
+  '/channels',
+  () => import('./pages/channels.tsx'),
+  'Channels',
+  validateTexts('channel'),
+)
 
 const notFound = createPage('$', () => import('./pages/not-found.tsx'), 'NotFound')
 

@@ -33,10 +33,10 @@ t.test('agents', async (t) => {
 
     await hand.write(drawer.getByLabel('Persona'), 'You are a polite clerk.')
     await hand.press(button(drawer, 'Save as a draft'))
-    await drawer.getByText('The draft changes').waitFor()
+    await drawer.getByText('Changes in the draft').waitFor()
     await look('agent')
     await hand.press(button(drawer, 'Publish'))
-    await drawer.getByText('The draft changes').waitFor({ state: 'detached' })
+    await drawer.getByText('Changes in the draft').waitFor({ state: 'detached' })
     await hand.press(button(drawer, 'Close'))
     await row(page, 'Clerk').getByText('Published', { exact: true }).waitFor()
     t.match(await database.agents.list(account.id), [{ file: { persona: 'You are a polite clerk.' } }])

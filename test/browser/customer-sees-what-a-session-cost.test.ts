@@ -25,7 +25,7 @@ t.test('a session', async (t) => {
     await hand.press(link(page, 'Usage'))
     await heading(page, 'Usage').waitFor()
     await page.getByLabel('Group by').selectOption('Session')
-    await page.getByText('No calls in this period name a session.').waitFor()
+    await page.getByText('No call in this period belongs to a session.').waitFor()
     await look('usage-without-sessions')
 
     for (const session of ['run 7', 'run 7', LONG, undefined]) t.equal((await call(session)).status, 200)

@@ -12,7 +12,7 @@ import { Done } from '../../ui/form.tsx'
 import { OpenLink } from '../../ui/open-link.tsx'
 import { PageHeader } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
-import { Code, CodeBlock, NONE, Time } from '../../ui/text.tsx'
+import { Code, CodeBlock, Money, NONE, Time } from '../../ui/text.tsx'
 import { FirstCall } from '../first-call/first-call.tsx'
 import { CreateDialog } from './create.tsx'
 import { KeyDrawer } from './detail.tsx'
@@ -21,12 +21,15 @@ import type { Key } from './values.ts'
 
 const route = getRouteApi('/signed-in/keys')
 
-/** Returns the last day on which each key was used, of the last thirty; a key without calls is absent. */
-function useLastUsed(): ReadonlyMap<string, string> {
+/** Returns what each key spent in the last thirty days, and the last day of its use; a key without calls is absent. */
+function useLastDays() {
   const { account_id, role } = useAccount()
   const input = { account_id, by: 'key', period: '30d' } as const
   const { data } = useGet('showUsage', input, { enabled: role !== 'member' })
-  return new Map(data?.by_day.map(({ group, date }) => [group, date]))
+  return {
+    lastUsed: new Map(data?.by_day.map(({ group, date }) => [group, date])),
+    spent: new Map(data?.groups.map(({ id, cost }) => [id, cost])),
+  }
 }
 
 interface KeyActionsProps {
@@ -50,7 +53,7 @@ function KeyActions({ item: { id, name, enabled, revealable }, onRevealed }: Key
         {...quiet}
         confirm={{
           title: t('Revoke {name}', { name }),
-          description: t('Programs that use this key are refused from now on. This cannot be undone.'),
+          description: t('Programs that use this key will be refused. This cannot be undone.'),
           name,
           submit: t('Revoke'),
         }}
@@ -69,7 +72,7 @@ const SecretDialog = ({ shown, onClose }: { readonly shown: Created; onClose(): 
     isWide
     title={shown.name}
     description={t(
-      'Anyone who has this key can spend from the wallet of the account. Keep it where your program reads its secrets.',
+      "Anyone who has this key can spend from the account's wallet. Store it with your program's other secrets.",
     )}
     onClose={onClose}
   >
@@ -89,7 +92,7 @@ export function Keys() {
   const list = useList('listKeys', { account_id: accountId })
   const [shown, setShown] = useState<Created | null>(null)
   const mayChange = role === 'owner' || role === 'admin'
-  const lastUsed = useLastUsed()
+  const { lastUsed, spent } = useLastDays()
   const { create, key: open } = route.useSearch()
   const change = useChangeSearch()
   const columns: Column<Key>[] = [
@@ -100,6 +103,11 @@ export function Keys() {
       name: t('Models'),
       cell: ({ allowed_models: models }) =>
         models === null ? t('All') : <span title={models.join(', ')}>{models.length}</span>,
+    },
+    {
+      name: t('Spent, 30 days'),
+      isNumber: true,
+      cell: ({ id }) => <Money amount={spent.get(id) ?? '0'} />,
     },
     {
       name: t('Spent of cap'),
@@ -117,7 +125,7 @@ export function Keys() {
     <>
       <PageHeader
         title={t('Keys')}
-        description={t('Every key of the account spends from the same wallet.')}
+        description={t('All keys of an account spend from the same wallet.')}
         actions={
           mayChange && (
             <Button kind="primary" onClick={() => change({ create: true })}>

@@ -41,9 +41,9 @@ const countTokens = ({ input_tokens, output_tokens }: AccountUsage['total']): nu
 
 /** Prints the change since the previous period. */
 function printTrend(now: number, before: number): string {
-  if (before === 0) return t('nothing in the period before')
+  if (before === 0) return t('none in the previous period')
   const percent = Math.round((now / before - 1) * 100)
-  return t('{change} % compared with the period before', {
+  return t('{change}% compared with the previous period', {
     change: percent > 0 ? `+${percent}` : String(percent),
   })
 }
