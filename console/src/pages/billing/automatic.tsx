@@ -116,7 +116,11 @@ function Plan({ card, offer, balance, values: { enabled, threshold, amount } }: 
         {t('Save a card first: there is none to charge.')}
       </p>
     )
-  const values = { price, card: `${card.brand.charAt(0).toUpperCase()}${card.brand.slice(1)} •••• ${card.last4}`, threshold: printExact(threshold) }
+  const values = {
+    price,
+    card: `${card.brand.charAt(0).toUpperCase()}${card.brand.slice(1)} •••• ${card.last4}`,
+    threshold: printExact(threshold),
+  }
   const isNow = Number(balance) < Number(threshold)
   return (
     <p role="status" className={`rounded-md p-3 ${isNow ? 'bg-warn-wash text-warn' : 'bg-raised'}`}>
