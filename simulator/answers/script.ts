@@ -25,6 +25,11 @@ const DEFAULT_TOKENS = 64
 const DEFAULT_REASONING_TOKENS = 16
 const CUSTOM_INPUT_TOKENS = 5
 const BYTES_PER_PROMPT_TOKEN = 4
+/** Answers whose time follows from their seed are of this year. */
+const SEEDED_FROM_SECONDS = 1_735_689_600
+const YEAR_SECONDS = 31_536_000
+const MS_PER_SECOND = 1000
+const MAX_QUOTED_CHARACTERS = 300
 /** Separates the random numbers of built-in tools from those of the text, so that a tool does not change the words. */
 const BUILT_IN_SEED = 0x5eed
 
@@ -32,6 +37,8 @@ const BUILT_IN_SEED = 0x5eed
 export type Prompt = {
   /** The model, without directives. */
   readonly model: string
+  /** The text of the last message. */
+  readonly asked: string
   /** The prompt as JSON, which gives the seed and the number of prompt tokens. */
   readonly json: string
   readonly seed: number | null
@@ -64,6 +71,8 @@ export type Script = {
   readonly seed: number
   /** 24 hexadecimal characters, unique to request and answer. Dialects add a prefix. */
   readonly id: string
+  /** Epoch seconds. */
+  readonly created: number
   readonly choices: readonly Choice[]
   readonly usage: Usage
 }
@@ -121,7 +130,7 @@ export const NO_USAGE: Usage = {
   ...{ cacheWrite1h: 0, inputAudio: 0, inputImage: 0, outputAudio: 0, outputImage: 0 },
 }
 
-/** Writes the script. The same prompt and directives always give the same one. */
+/** Writes the script. Without `talk`, the same prompt and directives always give the same one. */
 export function writeScript(prompt: Prompt, directives: Directives): Script {
   const seed = directives.seed ?? toSeed(`${prompt.model}\n${prompt.seed ?? ''}\n${prompt.json}`)
   const choices = Array.from({ length: prompt.choices }, (_, index) =>
@@ -149,10 +158,14 @@ export function writeScript(prompt: Prompt, directives: Directives): Script {
     searches: sum(choices.map((choice) => choice.searches.length)),
     pictures: sum(choices.map((choice) => choice.pictures.length)),
   }
-  return { seed, id: scriptId(prompt, choices), choices, usage }
+  const talks = directives.talk === true
+  const created = talks ? Math.floor(Date.now() / MS_PER_SECOND) : SEEDED_FROM_SECONDS + (seed % YEAR_SECONDS)
+  const id = scriptId(prompt, choices, talks ? performance.now() : undefined)
+  return { seed, id, created, choices, usage }
 }
 
-function scriptId(prompt: Prompt, choices: readonly Choice[]): string {
+/** @param at makes the id of every answer another */
+function scriptId(prompt: Prompt, choices: readonly Choice[], at?: number): string {
   const { model, json, seed, maxTokens, tools, toolChoice, format, stop } = prompt
   const { logprobs, builtIns, thinking } = prompt
   const asked = {
@@ -168,7 +181,7 @@ function scriptId(prompt: Prompt, choices: readonly Choice[]): string {
     builtIns,
     thinking,
   }
-  return makeId(JSON.stringify({ asked, choices }))
+  return makeId(JSON.stringify({ asked, choices, at }))
 }
 
 /** A quarter of the bytes of the JSON, rounded up. */
@@ -228,10 +241,20 @@ function isBuiltInCalled({ toolChoice, tools }: Prompt, tool: BuiltInTool): bool
 
 function writeText(prompt: Prompt, directives: Directives, random: Random): string[] {
   if (directives.text !== undefined) return tokensOfLiteral(directives.text)
+  if (directives.talk === true && directives.tokens === undefined && prompt.format === 'text')
+    return tokensOfLiteral(introduce(prompt.asked))
   const count = directives.tokens ?? DEFAULT_TOKENS
   if (prompt.format === 'text') return drawTokens(random, count)
   if (prompt.format !== 'json') return tokensOfJson(JSON.stringify(sampleJson(prompt.format.schema, random)))
   return count < 2 ? ['{}'] : ['{"answer":"', ...drawTokens(random, count - 2), '"}']
+}
+
+/** Says what answers, and repeats what it was asked. */
+function introduce(asked: string): string {
+  const isLong = asked.length > MAX_QUOTED_CHARACTERS
+  const quoted = isLong ? `${asked.slice(0, MAX_QUOTED_CHARACTERS).trimEnd()} …` : asked
+  const question = asked === '' ? 'You sent no text.' : `You asked: “${quoted}”`
+  return `Hello! I am a simulated model of Tollgate's demonstration. ${question} A real model would answer here: connect a provider in tollgate.yaml.`
 }
 
 function writeToolCalls(prompt: Prompt, directives: Directives, random: Random): ToolCall[] {

@@ -44,6 +44,7 @@ const GRAMMAR = {
   linger: wholeNumber(0, MAX_WAIT_MS),
   tokens: wholeNumber(0, MAX_TOKENS),
   text: (value: string) => value,
+  talk: flag,
   seed: wholeNumber(0, MAX_SEED),
   prompt_tokens: wholeNumber(0, MAX_COUNTED_TOKENS),
   cached: wholeNumber(0, MAX_COUNTED_TOKENS),
@@ -236,6 +237,14 @@ function faultText(value: string): string {
 }
 
 const MESSAGE_DIRECTIVES = /\[simulate:([^\]]*)\]/
+
+/** Returns the text of a message without directives. Parts that have no `text` say nothing. */
+export function readText(content: unknown): string {
+  const parts: readonly unknown[] = Array.isArray(content) ? content : [content]
+  const texts = parts.map((part) => (isObject(part) ? part.text : part))
+  const said = texts.filter((text) => typeof text === 'string').join(' ')
+  return said.replace(MESSAGE_DIRECTIVES, '').replace(/\s+/g, ' ').trim()
+}
 
 /** Returns the first directives in a text, or in the parts of a message that have a `text`; null without any. */
 export function findDirectives(content: unknown): string | null {

@@ -483,6 +483,7 @@ t.test('stop sequences end the text', async (t) => {
 
   const prompt: Prompt = {
     model: 'sim',
+    asked: 'Hi',
     json: '"Hi"',
     seed: null,
     maxTokens: null,

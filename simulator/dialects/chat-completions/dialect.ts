@@ -22,7 +22,6 @@ import { fallen, type StreamedUsage, streamedUsage, wholeUsage, wireUsage } from
 
 const LISTED_MODELS = ['sim-small', 'sim-medium', 'sim-large', 'sim-reasoner']
 const EPOCH_SECONDS = 1_735_689_600
-const YEAR_SECONDS = 31_536_000
 
 export const chatCompletions: Dialect = {
   name: 'chat-completions',
@@ -87,7 +86,7 @@ function makeBase(
   serviceTier = 'default',
 ): (object: string) => Record<string, unknown> {
   const id = `chatcmpl-${script.id}`
-  const created = EPOCH_SECONDS + (script.seed % YEAR_SECONDS)
+  const { created } = script
   return (object) => ({
     id,
     object,

@@ -4,7 +4,7 @@ import type { BuiltInTool } from '../../answers/built-in-tools.ts'
 import { MAX_TOP_LOGPROBS } from '../../answers/logprobs.ts'
 import type { FunctionTool, Prompt } from '../../answers/script.ts'
 import { isObject, parseJsonObject, SimulatedFailure } from '../../dialect.ts'
-import { findDirectives } from '../../directives/grammar.ts'
+import { findDirectives, readText } from '../../directives/grammar.ts'
 
 const MAX_CHOICES = 16
 
@@ -24,6 +24,8 @@ export type ChatRequest = {
   readonly logprobs: number | null
   readonly builtIns: readonly BuiltInTool[]
   /** The content of `[simulate: …]` in the last message. */
+  /** The text of the last message of a user. */
+  readonly asked: string
   readonly messageDirectives: string | null
   /** The field `simulate`. */
   readonly bodyDirectives: unknown
@@ -55,6 +57,7 @@ export function readChatRequest(bytes: Buffer): ChatRequest {
     stop: [body.stop].flat().filter((sequence) => typeof sequence === 'string'),
     logprobs: readLogprobs(body),
     builtIns: readBuiltIns(body),
+    asked: readText(readContent(body.messages.findLast(isOfUser))),
     messageDirectives: findDirectives(readContent(body.messages.at(-1))),
     bodyDirectives: body.simulate,
   }
@@ -96,6 +99,8 @@ function readBuiltIns(body: Record<string, unknown>): BuiltInTool[] {
     ...(types.includes('image_generation') ? (['image_generation'] as const) : []),
   ]
 }
+
+const isOfUser = (message: unknown): boolean => isObject(message) && message.role === 'user'
 
 function readContent(message: unknown): unknown {
   return isObject(message) ? message.content : null

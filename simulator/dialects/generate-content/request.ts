@@ -3,7 +3,7 @@
 import { MAX_TOP_LOGPROBS } from '../../answers/logprobs.ts'
 import type { Prompt } from '../../answers/script.ts'
 import { isObject, parseJsonObject } from '../../dialect.ts'
-import { findDirectives } from '../../directives/grammar.ts'
+import { findDirectives, readText } from '../../directives/grammar.ts'
 import { checkSchema, invalid, knownFields, readList } from './schema.ts'
 import { readToolConfig, readTools } from './tools.ts'
 import { checkContents, checkSystemInstruction } from './turns.ts'
@@ -59,6 +59,7 @@ function readFields(body: Record<string, unknown>, model: string): GenerateConte
   checkSampling(config)
   return {
     prompt: {
+      asked: readText(isObject(last) ? last.parts : null),
       json: readJson(body),
       seed: typeof config.seed === 'number' ? config.seed : null,
       maxTokens: wholeNumber(config, 'maxOutputTokens', Number.MAX_SAFE_INTEGER),

@@ -2,7 +2,7 @@
 
 import type { Prompt } from '../../answers/script.ts'
 import { isObject, parseJsonObject } from '../../dialect.ts'
-import { findDirectives } from '../../directives/grammar.ts'
+import { findDirectives, readText } from '../../directives/grammar.ts'
 import { checkSystem } from './blocks.ts'
 import { checkCacheBreakpoints, checkConversation } from './conversation.ts'
 import { invalid, numberWithin, strictObject } from './fields.ts'
@@ -60,6 +60,7 @@ export function readMessagesRequest(bytes: Buffer, { counting }: { counting: boo
     stream: body.stream === true,
     thinks: thinking !== 'off',
     prompt: {
+      asked: readText(last?.content),
       json: JSON.stringify(body.messages) + (body.system === undefined ? '' : JSON.stringify(body.system)),
       ...{ seed: null, choices: 1, maxTokens, tools: tools.functions, toolChoice, builtIns, thinking },
       format: readFormat(body),

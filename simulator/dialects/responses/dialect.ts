@@ -26,9 +26,6 @@ import { type OutputItem, outputItems } from './items.ts'
 import { KEPT_ENDPOINTS } from './kept.ts'
 import { type ResponsesRequest, readResponsesRequest } from './request.ts'
 
-const EPOCH_SECONDS = 1_735_689_600
-const YEAR_SECONDS = 31_536_000
-
 export const responses: Dialect = {
   name: 'responses',
   endpoints: [
@@ -99,12 +96,12 @@ function openCompaction(request: ReceivedRequest): OpenedRequest {
     ...opened,
     answer(directives) {
       const model = opened.model ?? ''
-      const { usage, seed, id } = writeScript({ ...prompt, model }, directives)
+      const { usage, created, id } = writeScript({ ...prompt, model }, directives)
       return {
         ...jsonAnswer(200, {
           id: `resp_${makeId(id)}`,
           object: 'response.compaction',
-          created_at: EPOCH_SECONDS + (seed % YEAR_SECONDS),
+          created_at: created,
           output: [
             ...said,
             { id: `cmp_${makeId(id)}`, type: 'compaction', encrypted_content: makeId(prompt.json) },
@@ -168,11 +165,11 @@ function refuseLoose({ isInputString, hasInstructions }: ResponsesRequest): void
   if (!hasInstructions) throw missing('instructions')
 }
 
-function makeResponse(request: ResponsesRequest, { seed }: Script, model: string, id: string) {
+function makeResponse(request: ResponsesRequest, { created }: Script, model: string, id: string) {
   return {
     id: `resp_${id}`,
     object: 'response',
-    created_at: EPOCH_SECONDS + (seed % YEAR_SECONDS),
+    created_at: created,
     status: 'in_progress',
     background: false,
     error: null as unknown,

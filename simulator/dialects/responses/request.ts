@@ -3,7 +3,7 @@
 import { MAX_TOP_LOGPROBS } from '../../answers/logprobs.ts'
 import type { Prompt } from '../../answers/script.ts'
 import { isObject, parseJsonObject } from '../../dialect.ts'
-import { findDirectives } from '../../directives/grammar.ts'
+import { findDirectives, readText } from '../../directives/grammar.ts'
 import type { World } from '../../world.ts'
 import { conversationNamed } from './conversations.ts'
 import { checkInput, invalid, missing } from './input.ts'
@@ -77,6 +77,7 @@ export function readResponsesRequest(bytes: Buffer, world: World): ResponsesRequ
     hasInstructions: typeof body.instructions === 'string',
     sealsReasoning: Array.isArray(body.include) && body.include.includes('reasoning.encrypted_content'),
     prompt: {
+      asked: readText(isObject(last) ? last.content : body.input),
       json:
         (previous?.json ?? '') +
         (conversation === null ? '' : JSON.stringify(conversation.items)) +
