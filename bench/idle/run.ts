@@ -17,7 +17,7 @@ import { enterWorkFolder } from '../harness/work-folder.ts'
 
 const DEFAULT_SECONDS = 60
 /** What the start leaves behind is over by then: the first rounds of background work, and the collection of its garbage. */
-const SETTLE_MS = 30_000
+const SETTLE_MS = 60_000
 const MS_PER_SECOND = 1000
 const BYTES_PER_MIB = 2 ** 20
 const NS_PER_SECOND = 1e9

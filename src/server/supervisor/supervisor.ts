@@ -2,7 +2,6 @@
  * `tollgate serve`: holds the data directory, starts the engines that are not configured, brings the schemas up to
  * date, forks the gateways, the settler and the task workers, and ends all of it in order.
  */
-
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { Settings } from '../../../schemas/config/settings.ts'

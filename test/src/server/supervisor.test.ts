@@ -137,6 +137,19 @@ t.test('banner shows the key on a terminal alone', async (t) => {
     t.end()
   })
 
+  t.test('the console comes first, and each agent has its command', (t) => {
+    const places = ['sign-in#link=', 'Base URL', 'API key', 'connect claude', 'connect codex', 'curl -N'].map(
+      (text) => printBanner(FACTS, true).indexOf(text),
+    )
+    t.notOk(places.includes(-1))
+    t.same(
+      places,
+      places.toSorted((a, b) => a - b),
+    )
+    t.notMatch(printBanner({ ...FACTS, model: null }, true), 'connect')
+    t.end()
+  })
+
   t.test('the same for a program', (t) => {
     t.match(JSON.parse(printFactsJson(FACTS, true)), { key: KEY, run_file: '/data/run.json' })
     t.match(JSON.parse(printFactsJson(FACTS, false)), {
