@@ -55,7 +55,7 @@ import {
 import { startUpstream } from '../../bench/upstream/start.ts'
 import type { Metrics } from '../../bench/workloads/workload.ts'
 import type { Settlement } from '../../schemas/call-log/columns.ts'
-import { WalletView } from '../../src/core/pricing/wallet.ts'
+import { WalletView } from '../../src/credentials/wallet.ts'
 import type { Credentials } from '../../src/credentials/credentials.ts'
 import { findProgram } from '../../src/embedded/programs.ts'
 
