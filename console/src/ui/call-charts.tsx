@@ -6,6 +6,8 @@ import { Chart } from './chart.tsx'
 import { Money } from './text.tsx'
 
 interface ChartProps<Point> {
+  /** Called with a part that the reader has dragged over, epoch seconds. */
+  readonly onZoom?: (from: number, to: number) => void
   /** Epoch seconds, ascending. */
   readonly times: readonly number[]
   /** One per instant; null leaves a gap. */
@@ -34,8 +36,10 @@ export const CostChart = ({
   title,
   times,
   points,
+  ...zoom
 }: ChartProps<{ readonly cost: string }> & { readonly title: string }) => (
   <Chart
+    {...zoom}
     title={title}
     times={times}
     print={printShortAmount}
@@ -57,9 +61,10 @@ interface Latency {
 }
 
 /** The median and the p99. */
-export function LatencyChart({ times, points }: ChartProps<Latency>) {
+export function LatencyChart({ times, points, ...zoom }: ChartProps<Latency>) {
   return (
     <Chart
+      {...zoom}
       title={t('Time per call')}
       times={times}
       print={printDuration}
