@@ -70,8 +70,8 @@ export const readTimeZone = (): 'local' | 'utc' => (localStorage.getItem(STORED)
 export const storeTimeZone = (zone: 'local' | 'utc'): void => localStorage.setItem(STORED, zone)
 
 /** Prints an instant as `2026-11-23 18:30:00`. */
-export const printTime = (instant: string): string =>
-  new Date(instant).toLocaleString('sv-SE', readTimeZone() === 'utc' ? { timeZone: 'UTC' } : {})
+export const printTime = (instant: string, zone = readTimeZone()): string =>
+  new Date(instant).toLocaleString('sv-SE', zone === 'utc' ? { timeZone: 'UTC' } : {})
 
 /** Prints an instant for a date and time field; an empty text for null. */
 export function printFieldTime(instant: string | null): string {
