@@ -1,9 +1,11 @@
 /** `GET /healthz`, `/readyz` and `/metrics`: how the service does, for everybody and for those who run it. */
 import { defer, from, map, type Observable, of } from 'rxjs'
+import { readinessQuery } from '../schemas/endpoints/service.ts'
 import { Failure } from '../schemas/failure.ts'
 import { type OperatorAccess, sameToken } from '../src/core/keys/operator-access.ts'
 import { findBearerToken } from '../src/core/keys/presented.ts'
 import type { GatewayRequest, Handler, Reply } from '../src/http/handler.ts'
+import { readQuery } from './calls/query.ts'
 
 export interface OperatorViewDeps {
   /** Returns the reason why the service is not ready; null while every engine answers and nothing drains. */
@@ -38,8 +40,8 @@ export const readiness =
   ({ unreadiness, callRefusal, operatorAccess }: OperatorViewDeps): Handler =>
   (request) =>
     defer(() => {
-      const isForCalls = new URLSearchParams(request.query).get('for') === 'calls'
-      const reason = isForCalls ? callRefusal() : unreadiness()
+      const { for: subject } = readQuery(readinessQuery, request.query)
+      const reason = subject === 'calls' ? callRefusal() : unreadiness()
       if (reason === null) return of(text(200, 'ready\n'))
       return of(text(503, isOperator(operatorAccess(), request) ? `not ready: ${reason}\n` : 'not ready\n'))
     })

@@ -64,6 +64,7 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
           ['model_providers/tollgate/name', 'Tollgate'],
           ['model_providers/tollgate/base_url', CHAT_URL],
           ['model_providers/tollgate/wire_api', 'responses'],
+          ['model_providers/tollgate/supports_websockets', 'true'],
           ['model_providers/tollgate/experimental_bearer_token', '{key}'],
         ),
       },

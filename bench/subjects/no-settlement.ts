@@ -8,5 +8,5 @@ if (process.argv.includes(`${CHILD_MARK}gateway`)) {
     import('../../src/server/gateway/gateway.ts'),
     import('./null-journal.ts'),
   ])
-  await runChild((boot) => runGateway(boot, async () => nullJournal()))
+  await runChild(async () => (boot) => runGateway(boot, async () => nullJournal()))
 } else await import('../../src/main.ts')

@@ -5,6 +5,7 @@
  */
 import { concatMap, from, map, Observable, of } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
+import { IDEMPOTENCY_KEY_PATTERN } from '../../schemas/idempotency-key.ts'
 import { hashMeaning } from '../../src/core/json/canonical.ts'
 import { withoutKey } from '../../src/core/keys/presented.ts'
 import { FREE_BYTES, HeldAnswer } from '../../src/core/limits/answer-memory.ts'
@@ -15,8 +16,6 @@ import type { AuthenticatedCall, Caller } from './authenticate.ts'
 import { Claim, type Idempotency } from './claim.ts'
 import { Answered, type Stage } from './pipeline.ts'
 import { cutPieces, pacedReply } from './replies.ts'
-
-const KEY = /^[\x21-\x7e]{1,200}$/
 
 /** A request and its Idempotency-Key. */
 export interface KeyedRequest {
@@ -34,7 +33,7 @@ interface KeyHeader {
 export function readIdempotencyKey({ header, hasHeader, requestId }: KeyHeader): KeyedRequest | null {
   if (!hasHeader('idempotency-key')) return null
   const key = header('idempotency-key')
-  if (KEY.test(key)) return { key, requestId }
+  if (IDEMPOTENCY_KEY_PATTERN.test(key)) return { key, requestId }
   throw new Failure(
     'invalid_idempotency_key',
     'There must be one Idempotency-Key header, of 1 to 200 printable ASCII characters without spaces.',

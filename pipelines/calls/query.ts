@@ -6,15 +6,19 @@ import { Failure } from '../../schemas/failure.ts'
 import { type LogWindow, periodWindow, rangeWindow } from '../../src/core/call-log/window.ts'
 import { PLAIN_ISSUES } from '../../src/core/plain-issues.ts'
 
+const NUMBERS = ['limit', 'offset']
+
 export const refusedParameter = (parameter: string, message: string): Failure =>
   new Failure('invalid_request', `Parameter ${parameter}: ${message}.`)
 
 /**
- * Reads the query. An empty value counts as absent; of a duplicate parameter the first value counts.
+ * Reads the query. An empty filter counts as absent, an empty number does not; of a duplicate parameter the first value counts.
  * @throws Failure `invalid_request` with a message that names the parameter
  */
 export function readQuery<Schema extends z.ZodType>(schema: Schema, query: string): z.infer<Schema> {
-  const given = [...new URLSearchParams(query)].filter(([, value]) => value !== '')
+  const given = [...new URLSearchParams(query)].filter(
+    ([name, value]) => value !== '' || NUMBERS.includes(name),
+  )
   const result = schema.safeParse(Object.fromEntries(given.reverse()), PLAIN_ISSUES)
   if (result.success) return result.data
   const issue = result.error.issues[0]!

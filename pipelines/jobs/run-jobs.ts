@@ -5,7 +5,7 @@ import type { Jobs } from '../../src/postgres/operation/repository.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
 
 /** A job begins within this time. */
-const LOOK_INTERVAL_MS = 1_000
+const LOOK_INTERVAL_MS = 2_000
 /** A running job sends a heartbeat at this interval, however long its steps take. After 60 s without one it runs again. */
 const TOUCH_INTERVAL_MS = 15_000
 /** Each report of progress is a small write. */

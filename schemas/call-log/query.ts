@@ -1,6 +1,7 @@
 /** The parameters of `GET /v1/logs`. See docs/api-rules.md, "Call log list". */
 
 import { z } from 'zod'
+import { queryNumber } from '../query-number.ts'
 import { logRow } from './columns.ts'
 import {
   CALL_STATUSES,
@@ -79,12 +80,6 @@ export const windowEnd = z.string().transform((value, context): WindowEnd => {
   return z.NEVER
 })
 
-/** The maximum depends on the format. */
-const limit = z
-  .string()
-  .regex(/^\d{1,9}$/, 'must be a whole number')
-  .transform(Number)
-
 /** As the call log has it. */
 export const sessionId = text
 
@@ -111,7 +106,8 @@ export const logQuery = z.object({
   ref: text.optional().describe('A request id or a task id, of all time: period, from and to do not count.'),
   session_id: sessionId.optional().describe('The session that the client named, exactly.'),
   order: makeWordSchema(LOG_ORDERS).optional().describe("Default: the cursor's order, else desc."),
-  limit: limit
+  // The most depends on the format.
+  limit: queryNumber(1, LOG_CSV_MAX_ROWS)
     .optional()
     .describe(
       `1 to ${LOG_LIMIT_MAX_ROWS}, default ${LOG_LIMIT_DEFAULT_ROWS}; as CSV 1 to ${LOG_CSV_MAX_ROWS}, which is the default.`,

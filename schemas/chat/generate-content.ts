@@ -34,6 +34,7 @@ const generationConfig = z
 export const generateContentRequest = z.looseObject({
   contents: acceptList(content)
     .refine((contents) => contents.length > 0, 'must hold at least one content')
+    .meta({ minItems: 1 })
     .describe('The conversation so far.'),
   systemInstruction: content.nullish().describe('System prompt.'),
   system_instruction: content.nullish(),

@@ -21,6 +21,7 @@ export const responsesItem = z
     ({ type, role, content }) => (type ?? 'message') !== 'message' || (role != null && content != null),
     'a message needs role and content',
   )
+  .meta({ anyOf: [{ required: ['type'] }, { required: ['role', 'content'] }] })
 
 const tool = z
   .looseObject({

@@ -24,6 +24,7 @@ import {
 } from '../chat/passed.ts'
 import { responsesRequest } from '../chat/responses.ts'
 import type { FailureCode } from '../failure.ts'
+import { idempotencyHeader } from '../idempotency-key.ts'
 import { CONVERSATION_ENDPOINTS } from './conversations.ts'
 import { EVENT_STREAM, jsonAnswer, type RouteDescription } from './endpoint.ts'
 import { STORED_RESPONSE_ENDPOINTS } from './stored-responses.ts'
@@ -45,12 +46,7 @@ export const maxPriceHeader = {
 
 const billedHeaders = z.object({
   ...maxPriceHeader,
-  'idempotency-key': z
-    .string()
-    .optional()
-    .describe(
-      '1 to 200 printable ASCII characters, one for each intent: a repeated call is answered, not billed again.',
-    ),
+  ...idempotencyHeader('a repeated call is answered, not billed again.'),
   session_id: z
     .string()
     .optional()

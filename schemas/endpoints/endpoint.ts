@@ -10,7 +10,7 @@ export interface NamedSchema {
 }
 
 /** Content of a successful answer. */
-type AnswerContent =
+export type AnswerContent =
   | {
       /** For a stream the schema is that of its events' data. */
       readonly contentType: 'application/json' | 'text/event-stream'

@@ -1,18 +1,13 @@
 /** The operations of the management API as endpoints of the reference. */
 import { z } from 'zod'
 import type { FailureCode } from '../failure.ts'
+import { idempotencyHeader } from '../idempotency-key.ts'
 import { OPERATIONS } from '../management/index.ts'
 import type { Operation } from '../management/operation.ts'
 import { MANAGEMENT_PATH } from '../routes.ts'
 import type { Endpoint } from './endpoint.ts'
 
-const IDEMPOTENCY = z.object({
-  'idempotency-key': z
-    .string()
-    .max(200)
-    .optional()
-    .describe('Within 7 days, the operation runs once for each key.'),
-})
+const IDEMPOTENCY = z.object(idempotencyHeader('within 7 days the operation runs once for each key.'))
 
 const CONTINUES = z.object({
   'last-event-id': z.string().optional().describe('The stream goes on: what it begins with is left out.'),

@@ -1,6 +1,7 @@
 /** Common parts of the descriptions of media endpoints. */
 import { z } from 'zod'
 import type { FailureCode } from '../failure.ts'
+import { idempotencyHeader } from '../idempotency-key.ts'
 import type { RouteName } from '../routes.ts'
 import { taskListQuery } from '../tasks/list.ts'
 import type { TaskKind } from '../tasks/task.ts'
@@ -35,13 +36,7 @@ export const OWN_MODEL = { ...FORBIDDEN_MODEL, model_not_found: HTTP_NOT_FOUND }
 
 const intentHeaders = z.object({
   ...maxPriceHeader,
-  'idempotency-key': z
-    .string()
-    .optional()
-    .describe(
-      '1 to 200 printable ASCII characters, one for each intent: a repeated call is answered, and nothing is made or ' +
-        'billed again.',
-    ),
+  ...idempotencyHeader('a repeated call is answered, and nothing is made or billed again.'),
 })
 
 export const createEndpoint = {

@@ -2,6 +2,13 @@
 import { z } from 'zod'
 import { jsonAnswer, type RouteDescription } from './endpoint.ts'
 
+export const readinessQuery = z.object({
+  for: z
+    .literal('calls', 'must be calls, or left out')
+    .optional()
+    .describe('Whether calls are taken, whichever engine is down.'),
+})
+
 const open = { key: 'none', tag: 'Service', failures: [] } as const
 const HTTP_PARTIAL_CONTENT = 206
 const HTTP_FOUND = 302
@@ -73,9 +80,8 @@ export const serviceEndpoints: readonly RouteDescription[] = [
     name: 'checkReadiness',
     isProbe: true,
     summary: 'Check that every engine answers.',
-    query: z.object({
-      for: z.literal('calls').optional().describe('Whether calls are taken, whichever engine is down.'),
-    }),
+    query: readinessQuery,
+    failures: ['invalid_request'],
     details: '503 while one does not, and while the service drains. Operators see the reason.',
     answers: [plain('ready'), plain('not ready', HTTP_SERVICE_UNAVAILABLE)],
   },

@@ -30,12 +30,17 @@ const reading = {
 } as const
 const ofBase = { ...reading, query: ofBaseQuery } as const
 
-const jsonRpcMessage = z.looseObject({
-  jsonrpc: z.literal('2.0'),
-  id: z.union([z.string(), z.int()]).optional(),
-  method: z.string().optional(),
-  params: z.looseObject({}).optional(),
-})
+const jsonRpc = z.looseObject({ jsonrpc: z.literal('2.0') })
+const jsonRpcId = z.union([z.string(), z.int()])
+const jsonRpcMessage = z.union([
+  jsonRpc.extend({
+    id: jsonRpcId.optional(),
+    method: z.string(),
+    params: z.looseObject({}).optional(),
+  }),
+  jsonRpc.extend({ id: jsonRpcId, result: z.looseObject({}) }),
+  jsonRpc.extend({ id: jsonRpcId, error: z.looseObject({ code: z.int(), message: z.string() }) }),
+])
 
 const jsonRpcError = z.object({
   jsonrpc: z.literal('2.0'),

@@ -1,5 +1,6 @@
 /** Requests and answers of the knowledge endpoints. See docs/api-rules.md, "Knowledge search". */
 import { z } from 'zod'
+import { queryNumber } from '../query-number.ts'
 import {
   BATCH_MAX_PAGES,
   DEFAULT_KB_ID,
@@ -27,13 +28,7 @@ export const queryText = z
   .max(QUERY_MAX_CHARS, `must have at most ${QUERY_MAX_CHARS} characters`)
   .transform(removeNul)
   .refine((text) => text !== '', REQUIRED)
-
-const wholeNumber = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^\d{1,9}$/, `must be a whole number from ${min} to ${max}`)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, `must be ${min} to ${max}`)
+  .meta({ pattern: '[^\\s\\0]' })
 
 export const ofBaseQuery = z.object({
   kb_id: z
@@ -46,10 +41,10 @@ export const searchQuery = ofBaseQuery.extend({
   q: queryText.describe(
     `Words to look for, at most ${QUERY_MAX_CHARS} characters; typing errors are forgiven.`,
   ),
-  limit: wholeNumber(1, SEARCH_MAX_LIMIT)
+  limit: queryNumber(1, SEARCH_MAX_LIMIT)
     .optional()
     .describe(`1 to ${SEARCH_MAX_LIMIT}, default ${SEARCH_DEFAULT_LIMIT}.`),
-  offset: wholeNumber(0, OFFSET_MAX).optional().describe(`So many results are passed over; default 0.`),
+  offset: queryNumber(0, OFFSET_MAX).optional().describe(`So many results are passed over; default 0.`),
 })
 
 /** In the order given, each once, and at most as many as are answered. */
@@ -60,6 +55,7 @@ const pageIdList = z
     return [...new Set(ids.filter((id) => id !== ''))].slice(0, BATCH_MAX_PAGES)
   })
   .refine((ids) => ids.length > 0, REQUIRED)
+  .meta({ pattern: '[^\\s,]' })
 
 export const pagesQuery = ofBaseQuery.extend({
   ids: pageIdList.describe(`Separated by commas; what is behind the ${BATCH_MAX_PAGES}th is left out.`),

@@ -56,6 +56,10 @@ export const showConfiguration = operation('showConfiguration', {
       digest: z.string(),
       is_writable: z.boolean().describe('Whether the gateway may replace the file.'),
       is_refused: z.boolean().describe('The file has problems: the content before it stays in force.'),
+      host: z.string().describe('The machine whose file this is.'),
+      other_hosts: z
+        .array(z.string())
+        .describe('Machines with processes of their own, each with another copy of the file.'),
     }),
   },
 })
@@ -71,7 +75,48 @@ export const checkConfiguration = operation('checkConfiguration', {
       problems: z.array(problem),
       warnings: z.array(problem).describe('Probable mistakes that do not prevent the use.'),
       difference,
+      lines: z
+        .array(
+          z.object({
+            kind: z.enum(['same', 'removed', 'added']),
+            line: z.int().describe('In the file for a removed line, else in the text.'),
+            text: z.string(),
+          }),
+        )
+        .describe('The lines that change, each with two lines around it. Secrets are masked.'),
     }),
+  },
+})
+
+const entryList = z.enum(['models', 'channels'])
+const entry = z.record(z.string(), z.unknown())
+const edit = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('change'),
+    list: entryList,
+    id: z.string(),
+    changes: z.array(
+      z.strictObject({
+        path: z
+          .array(z.string())
+          .min(1)
+          .describe('Names of fields, from the entry on: `["pricing", "input"]`.'),
+        value: z.unknown().describe('null removes the field.'),
+      }),
+    ),
+  }),
+  z.strictObject({ kind: z.literal('add'), list: entryList, entry }),
+  z.strictObject({ kind: z.literal('remove'), list: entryList, id: z.string() }),
+])
+
+export const editConfiguration = operation('editConfiguration', {
+  ...ofOperators,
+  summary: 'Change models and channels in a proposed configuration, and read them. Nothing is applied.',
+  details: 'Only what changes is written anew: comments, order and references to variables stay as they are.',
+  input: z.object({ text, edits: z.array(edit).max(100).default([]) }),
+  answer: {
+    name: 'EditedConfiguration',
+    schema: z.object({ text: z.string(), models: z.array(entry), channels: z.array(entry) }),
   },
 })
 

@@ -75,7 +75,7 @@ export type ClipSubtitleRequest = z.infer<typeof clipSubtitleRequest>
 
 const line = z.object({
   content: z.string(),
-  showRange: z.tuple([z.number(), z.number()]).describe('Start and end in milliseconds.'),
+  showRange: z.array(z.number()).length(2).describe('Start and end in milliseconds.'),
 })
 const recognised = {
   asr_id: z.string().describe('What `asr_id` of a composition takes.'),

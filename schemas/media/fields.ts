@@ -27,6 +27,7 @@ export const callerLink = z
     'it must be a link without backslashes and control characters, whose host reads in one way',
   )
   .overwrite(normalizeLink)
+  .meta({ format: 'uri', pattern: '^[hH][tT][tT][pP][sS]?://[^/]' })
   .describe(`A public direct http or https link, at most ${CALLER_LINK_MAX_CHARS} characters.`)
 
 /** A field of every request with an end that is worth a notice. */

@@ -98,7 +98,7 @@ const motionJob = z.object({
 const subtitleLine = z.object({
   content: text,
   /** Start and end in milliseconds. */
-  showRange: z.tuple([z.number(), z.number()]),
+  showRange: z.array(z.number()).length(2),
 })
 export type SubtitleLine = z.infer<typeof subtitleLine>
 

@@ -63,6 +63,19 @@ export interface NewEvent {
   readonly data: Readonly<Record<string, unknown>>
 }
 
+/** An event of the installation as its operators see it. */
+export interface OperatorAlert {
+  readonly id: string
+  readonly type: EventType
+  readonly subjectId: string
+  readonly data: Readonly<Record<string, unknown>>
+  readonly createdAt: Date
+  /** Null: nobody has. */
+  readonly acknowledgedAt: Date | null
+  readonly acknowledgedBy: string | null
+  readonly acknowledgement: string | null
+}
+
 export interface NotifiedEvent {
   readonly id: string
   readonly type: EventType | typeof TEST_EVENT

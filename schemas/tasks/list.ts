@@ -1,6 +1,7 @@
 /** Query parameters of lists of tasks. */
 import { z } from 'zod'
 import { commaList, makeWordSchema } from '../call-log/query.ts'
+import { queryNumber } from '../query-number.ts'
 import { TASK_RULES, type TaskKind } from './task.ts'
 
 export const TASK_LIST_DEFAULT = 30
@@ -37,13 +38,7 @@ export function taskListQuery(kind: TaskKind) {
       .regex(new RegExp(`^(${idPrefix}_[0-9A-Z]{26})?$`), 'must be the next_cursor of a page of this list')
       .prefault('')
       .describe('next_cursor of the page before; empty for the first page.'),
-    limit: z
-      .string()
-      .refine(
-        (text) => /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= TASK_LIST_MAX,
-        `must be a whole number from 1 to ${TASK_LIST_MAX}`,
-      )
-      .transform(Number)
+    limit: queryNumber(1, TASK_LIST_MAX)
       .prefault(String(TASK_LIST_DEFAULT))
       .describe(`At most so many, 1 to ${TASK_LIST_MAX}; the newest.`),
     status: commaList(makeWordSchema(words))

@@ -259,6 +259,12 @@ function introduce(asked: string): string {
 
 function writeToolCalls(prompt: Prompt, directives: Directives, random: Random): ToolCall[] {
   const tools = callableTools(prompt)
+  const named = directives.calls?.flatMap(([name, input]) => {
+    const tool = tools.find((one) => one.name === name)
+    return tool === undefined ? [] : [{ tool, pieces: tokensOfJson(JSON.stringify(input)) }]
+  })
+  if (named !== undefined)
+    return named.map((call) => ({ ...call, id: makeHexadecimalId(random), name: call.tool.name }))
   const forced = prompt.toolChoice === 'auto' || prompt.toolChoice === 'none' ? 0 : 1
   const count = tools.length === 0 ? 0 : (directives.tool_calls ?? forced)
   return Array.from({ length: count }, (_, index) => {

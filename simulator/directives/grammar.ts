@@ -59,6 +59,7 @@ const GRAMMAR = {
   reasoning_text: flag,
   reasoning_sealed: flag,
   tool_calls: wholeNumber(0, MAX_TOOL_CALLS),
+  calls: namedCalls,
   searches: wholeNumber(0, MAX_SEARCHES),
   images: wholeNumber(0, MAX_IMAGES),
   advice: wholeNumber(0, MAX_ADVICE),
@@ -101,6 +102,8 @@ export type Outcome = (typeof OUTCOMES)[number]
 
 export const DIRECTIVE_NAMES = Object.keys(GRAMMAR) as DirectiveName[]
 
+/** A tool to call, and its input. */
+type NamedCall = readonly [name: string, input: object]
 export type PixelSize = { readonly widthPixels: number; readonly heightPixels: number }
 
 /** An unknown directive, or an invalid value. The message names it. */
@@ -199,6 +202,19 @@ function flag(value: string): boolean {
   return value === 'true'
 }
 
+function namedCalls(value: string): readonly NamedCall[] {
+  const problem = new RangeError('takes a JSON array of [name, input] pairs')
+  let calls: unknown
+  try {
+    calls = JSON.parse(value)
+  } catch {
+    throw problem
+  }
+  const isCall = (call: unknown) => Array.isArray(call) && typeof call[0] === 'string' && isObject(call[1])
+  if (!Array.isArray(calls) || !calls.every(isCall)) throw problem
+  return calls
+}
+
 function parseWord<const Name extends string>(names: readonly Name[]): (value: string) => Name {
   return (value) => {
     const found = names.find((name) => name === value)
@@ -246,13 +262,21 @@ export function readText(content: unknown): string {
   return said.replace(MESSAGE_DIRECTIVES, '').replace(/\s+/g, ' ').trim()
 }
 
-/** Returns the first directives in a text, or in the parts of a message that have a `text`; null without any. */
-export function findDirectives(content: unknown): string | null {
-  const parts: readonly unknown[] = Array.isArray(content) ? content : [content]
-  for (const part of parts) {
-    const text = isObject(part) ? part.text : part
-    const found = typeof text === 'string' ? MESSAGE_DIRECTIVES.exec(text) : null
-    if (found !== null) return found[1] as string
-  }
-  return null
+/** Where the parts of messages, and the results of tools, have their text. */
+const TEXT_FIELDS = ['text', 'content', 'output', 'parts', 'functionResponse', 'response']
+
+/** Returns the directives in what came after the last turn of the model, results of tools included; null without any. */
+export function findDirectives(
+  turns: readonly unknown[],
+  isModels: (turn: unknown) => boolean,
+): string | null {
+  const since = turns.slice(turns.findLastIndex(isModels) + 1)
+  return since.toReversed().map(findInContent).find(Boolean) ?? null
+}
+
+/** Returns the first directives in a text, in parts, or in an object with either. */
+function findInContent(content: unknown): string | null {
+  if (typeof content === 'string') return MESSAGE_DIRECTIVES.exec(content)?.[1] ?? null
+  if (Array.isArray(content)) return content.map(findInContent).find(Boolean) ?? null
+  return isObject(content) ? findInContent(TEXT_FIELDS.map((field) => content[field])) : null
 }

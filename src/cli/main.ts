@@ -16,7 +16,6 @@ import { readReports } from '../server/process-reports.ts'
 import { FileProblems, findConfigFile, requireConfig, UnknownConfig } from './config/config.ts'
 import { askOnTerminal } from './confirm.ts'
 import type { EngineUrls, Needed } from './engines.ts'
-import { run } from './program.ts'
 import type { Wiring } from './wiring.ts'
 
 /** Placeholder of the simulated provider's address where none runs and only the file is read. */
@@ -28,6 +27,7 @@ const SURVEY_BOUND_MS = 2_000
 const CLIENT_NAME = 'tollgate command'
 /** Without a running process no message is needed: each reads the rows when it starts. */
 const NO_MESSAGES = { publish() {}, announce() {}, announceWallets() {} }
+const JSON_FLAG = '--json'
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
 /** @returns the exit code */
@@ -36,7 +36,23 @@ export async function main(argv: readonly string[], env: NodeJS.ProcessEnv = pro
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
   })
-  return run(argv, new RealWiring(env))
+  const wiring = new RealWiring(env)
+  const [command, ...words] = argv
+  if (command === 'serve' && words.every((word) => word === JSON_FLAG))
+    return serveAlone(wiring, { json: words.length > 0 })
+  const { run } = await import('./program.ts')
+  return run(argv, wiring)
+}
+
+/** Runs the service without the other commands, which would stay in its memory. */
+async function serveAlone(wiring: RealWiring, options: { readonly json: boolean }): Promise<number> {
+  try {
+    return await wiring.serve(options)
+  } catch (error) {
+    const { EXIT_FAILED, printError } = await import('./program.ts')
+    process.stderr.write(`error: ${printError(error)}\n`)
+    return EXIT_FAILED
+  }
 }
 
 export class RealWiring implements Wiring {

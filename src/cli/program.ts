@@ -15,7 +15,7 @@ import { addVerifyCommand } from './wallet.ts'
 import type { Wiring } from './wiring.ts'
 
 const EXIT_OK = 0
-const EXIT_FAILED = 1
+export const EXIT_FAILED = 1
 const EXIT_WRONG_USAGE = 2
 /** Commander's codes for a requested end. */
 const ASKED_FOR = new Set(['commander.helpDisplayed', 'commander.version'])
@@ -119,7 +119,7 @@ export function buildProgram(
 }
 
 /** Errors of several addresses tried in turn have no message. */
-function printError(error: unknown): string {
+export function printError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof AggregateError && error.message === '') return error.errors.map(printError).join('; ')
   return error.message || error.name

@@ -8,7 +8,7 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import { readRows } from './connection.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
-const FILE_NAME = /^(\d{3})-[a-z0-9-]+\.(sql|ts)$/
+const FILE_NAME = /^(\d{3})-[a-z0-9-]+\.(sql|ts|js)$/
 
 /** The table of the migrations that were applied. */
 const TABLE = 'tollgate_migrations'
@@ -19,13 +19,13 @@ interface Migration {
   apply(client: ClickHouseClient): Promise<void>
 }
 
-/** Exports of a `.ts` file of the folder. */
+/** Exports of a file of the folder that is a module. */
 interface MigrationModule {
   apply(client: ClickHouseClient): Promise<void>
 }
 
 function readApply(url: URL): Migration['apply'] {
-  if (url.pathname.endsWith('.ts'))
+  if (!url.pathname.endsWith('.sql'))
     return async (client) => {
       const module: MigrationModule = await import(url.href)
       await module.apply(client)
@@ -42,7 +42,8 @@ export function readMigrations(folder: URL = FOLDER): Migration[] {
     .map((file, index) => {
       const number = Number(FILE_NAME.exec(file)?.[1])
       if (number !== index + 1) throw new Error(`ClickHouse migration ${file} is not number ${index + 1}`)
-      return { number, file, apply: readApply(new URL(file, folder)) }
+      // A module without its types, see scripts/strip-types.ts, is the same migration.
+      return { number, file: file.replace(/js$/, 'ts'), apply: readApply(new URL(file, folder)) }
     })
 }
 

@@ -26,6 +26,8 @@ export interface EditableConfiguration {
   read(): ShownConfiguration
   /** Checks a text; a masked secret in it stands for the one in the file. */
   check(text: string): CheckedText
+  /** Returns the text with a mask in place of each secret. */
+  mask(text: string): string
   /** Replaces the file in one step. @throws Error when it cannot be written */
   replace(text: string): void
 }
@@ -61,6 +63,7 @@ export const openConfiguration = (path: string, env: Environment): EditableConfi
       const result = loadConfig({ path, digest: '', text: whole, refusal }, env)
       return { result, before: readValues(current.text), after: readValues(whole) }
     },
+    mask: hideSecrets,
     replace(text) {
       const whole = restoreSecrets(text, readConfigText(path).text)
       const aside = `${path}.${process.pid}.new`

@@ -9,7 +9,7 @@ import type { Environment } from './source.ts'
  * The file is polled rather than watched: one stat a period costs nothing, and it finds a file that an editor writes
  * in place, replaces by rename, or a ConfigMap swaps behind a link, on every file system.
  */
-const CONFIG_POLL_INTERVAL_MS = 250
+const CONFIG_POLL_INTERVAL_MS = 400
 
 interface WatchOptions {
   readonly env: Environment
@@ -25,7 +25,7 @@ interface ConfigWatch {
   close(): void
 }
 
-/** Watches the file. A change is used once the file was read twice with the same content, so within half a second. */
+/** Watches the file. A change is used once the file was read twice with the same content, so within a second. */
 export function watchConfig(path: string, options: WatchOptions): ConfigWatch {
   const { env, onChange, onRefused, pollIntervalMs = CONFIG_POLL_INTERVAL_MS } = options
   let { digest } = options.loaded

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { EngineKind, Launch } from './engine.ts'
 import { readReadyLine } from './output-tail.ts'
 import { LOOPBACK } from './ports.ts'
-import { endWithUs, plainEnvironment } from './programs.ts'
+import { plainEnvironment, runModule } from './programs.ts'
 
 const READY_BOUND_MS = 30_000
 const SHUTDOWN_BOUND_MS = 3_000
@@ -28,7 +28,7 @@ export function simulatorEngine({ dataDir }: SimulatorEngineOptions): EngineKind
       const payments = join(dataDir, PAYMENTS_FILE)
       const args = ['--host', LOOPBACK, '--port', String(port), '--payments', payments]
       return {
-        command: [...endWithUs('SIGTERM'), process.execPath, PROGRAM, ...args],
+        command: [...runModule(PROGRAM), ...args],
         env: plainEnvironment(),
       }
     },

@@ -68,6 +68,8 @@ function toJsonSchema(schema: z.ZodType): JsonSchema {
       // A double bounds whole numbers in any case, as in all JSON.
       if (made.minimum === Number.MIN_SAFE_INTEGER) delete made.minimum
       if (made.maximum === Number.MAX_SAFE_INTEGER) delete made.maximum
+      // A number in a query is read from its text.
+      if (made.type === 'integer') delete made.pattern
     },
   })
   return rest
@@ -95,6 +97,10 @@ const makeOperationId = ({ method, path }: Endpoint): string =>
     .replace(/[^a-z0-9]+/g, '_')
     .replace(/_$/, '')
 
+/** The management API takes no body for an empty one. */
+const isOptional = ({ key }: Endpoint, schema: z.ZodType): boolean =>
+  schema.safeParse(key === 'management' ? {} : undefined).success
+
 const describeBody = ({ name }: NamedSchema, example: object | undefined) => ({
   schema: schemaRef(name),
   ...(example && { example }),
@@ -116,7 +122,7 @@ function describeOperation(endpoint: Endpoint): Operation {
     ...(parameters.length > 0 && { parameters }),
     ...(body && {
       requestBody: {
-        required: endpoint.key !== 'management' || !body.schema.safeParse({}).success,
+        required: !isOptional(endpoint, body.schema),
         content: {
           'application/json': describeBody(body, example),
           ...(form && { 'multipart/form-data': describeBody(form, undefined) }),

@@ -1,5 +1,5 @@
 /** The responses of an operation: each status that its endpoint can answer, with headers and content. */
-import type { Endpoint } from '../../schemas/endpoints/endpoint.ts'
+import { type AnswerContent, type Endpoint, EVENT_STREAM } from '../../schemas/endpoints/endpoint.ts'
 import { FAILURES, type FailureCode } from '../../schemas/failure.ts'
 import { MANAGEMENT_PATH } from '../../schemas/routes.ts'
 import type { Answer, Content, JsonSchema } from './document.ts'
@@ -99,10 +99,27 @@ function listAnswers({ answers, status: usual = HTTP_OK }: Endpoint): Part[] {
   return answers.map((answer) => {
     const status = String(answer.status ?? usual)
     if (!('contentType' in answer)) return { status, description: answer.says }
-    const schema =
-      'body' in answer ? schemaRef(answer.body.name) : { type: 'string', description: answer.says }
+    const schema = describeAnswer(answer)
     return { status, description: 'The answer.', content: { type: answer.contentType, schema } }
   })
+}
+
+/** An event of a stream has a name, where its protocol names it, and its data. */
+const describeEvent = (data: JsonSchema, description?: string): JsonSchema => ({
+  type: 'object',
+  properties: { event: text, data },
+  required: ['data'],
+  ...(description !== undefined && { description }),
+})
+
+function describeAnswer(answer: AnswerContent & { contentType: string }): JsonSchema {
+  const isStream = answer.contentType === EVENT_STREAM
+  if (!('body' in answer))
+    return isStream ? describeEvent(text, answer.says) : { ...text, description: answer.says }
+  const schema = schemaRef(answer.body.name)
+  return isStream
+    ? describeEvent({ ...text, contentMediaType: 'application/json', contentSchema: schema })
+    : schema
 }
 
 const listStatuses = ({ failureStatus }: Endpoint, code: FailureCode): readonly number[] =>

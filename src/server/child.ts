@@ -1,38 +1,46 @@
 /** Entry point of a forked process: reads its role from the first message and runs it. */
-import type { Boot, ToChild, ToParent } from './messages.ts'
+import { flushCompileCache } from 'node:module'
+import { type Boot, CHILD_MARK, type ChildRole, type ToChild, type ToParent } from './messages.ts'
 
-const BOOT_BOUND_MS = 10_000
+type Run = (boot: Boot) => Promise<void>
 
+/** Resolves with the message of the supervisor, which comes when the engines run. Without a supervisor the process ends. */
 function receiveBoot(): Promise<Boot> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new Error('no boot message came: this process is started by serve')),
-      BOOT_BOUND_MS,
-    )
+    if (!process.connected) throw new Error('no boot message can come: this process is started by serve')
+    const end = () => process.exit(1)
+    process.once('disconnect', end)
     process.once('message', (message: ToChild) => {
-      clearTimeout(timer)
+      process.off('disconnect', end)
       if (message.type === 'boot') resolve(message.boot)
       else reject(new Error(`expected a boot message, got ${message.type}`))
     })
   })
 }
 
-/** Runs the role of a child process. Loads only the modules of that role, so that a start is quick. */
-async function runRole(boot: Boot): Promise<void> {
-  if (boot.role === 'gateway') return (await import('./gateway/gateway.ts')).runGateway(boot)
-  if (boot.role === 'tasks') return (await import('./tasks/worker.ts')).runTasks(boot)
-  return (await import('./settler/settler.ts')).runSettler(boot)
+/** Each loads only the modules of its role. */
+const ROLES: Readonly<Record<ChildRole, () => Promise<Run>>> = {
+  gateway: async () => (await import('./gateway/gateway.ts')).runGateway,
+  tasks: async () => (await import('./tasks/worker.ts')).runTasks,
+  settler: async () => (await import('./settler/settler.ts')).runSettler,
 }
 
-/** Waits for the boot message and runs with it. Reports an error to the parent, and ends the process. */
-export async function runChild(run: (boot: Boot) => Promise<void> = runRole): Promise<void> {
+function loadRole(): Promise<Run> {
+  const mark = process.argv.find((word) => word.startsWith(CHILD_MARK))!
+  return ROLES[mark.slice(CHILD_MARK.length) as ChildRole]()
+}
+
+/** Loads the code of the role, waits for the boot message and runs with it. Reports an error to the parent, and ends. */
+export async function runChild(load: () => Promise<Run> = loadRole): Promise<void> {
   const ignoreTerminal = () => {}
   // The supervisor gets the terminal's signals and sends a message when to end.
   process.on('SIGINT', ignoreTerminal)
-  const boot = await receiveBoot()
+  const [boot, run] = await Promise.all([receiveBoot(), load()])
   process.title = `tollgate: ${boot.role} ${boot.index}`
   try {
     await run(boot)
+    // What a killed process has compiled is there for the next one too.
+    flushCompileCache()
   } catch (error) {
     process.send?.({ type: 'failed', message: (error as Error).message } satisfies ToParent, () =>
       process.exit(1),

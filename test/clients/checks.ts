@@ -2,12 +2,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type LooseObject, toFields } from '../../src/protocols/loose.ts'
 import { COMMENT } from '../../src/protocols/sse/comment.ts'
-import type { ChatProtocol } from '../end-to-end/protocols/support.ts'
+import { CHAT_PROTOCOLS, type ChatProtocol } from '../end-to-end/protocols/support.ts'
 import type { LogJson } from '../support/service.ts'
 import type { Client } from './clients.ts'
 import type { Outcome, Passage, Seen } from './matrix.ts'
 import type { Exchange } from './recorder.ts'
-import type { Scenario } from './scenarios.ts'
+import { FIRST_ANSWER, type Scenario } from './scenarios.ts'
 
 /** What the gateway adds to a chat-completions stream whose client does not ask for usage. */
 const USAGE_OPTION = '"stream_options":{"include_usage":true},'
@@ -26,18 +26,22 @@ const findAttempts = (call: Exchange, upstream: readonly Exchange[]): readonly E
     ({ requestHeaders }) => requestHeaders['x-request-id'] === call.responseHeaders['x-gateway-trace'],
   )
 
+const isMessage = ({ isFree }: Exchange): boolean => isFree !== undefined
+/** Requests on a WebSocket name no row, nor do those whose client did not wait for a head. */
+const isUnnamed = (call: Exchange): boolean => isMessage(call) || call.status === 0
+
 /** Returns what is wrong with a scenario; nothing if all is as it must be. */
 export function checkOutcome(outcome: Outcome, upstream: readonly Exchange[]): string[] {
   const { client, direct, through, scenario } = outcome
   const wrong = [...checkSeen(outcome)]
   const { exchanges } = through.recorder
-  if (client.isAgent && scenario.tools !== undefined && listBilled([outcome], upstream).length < 2)
-    wrong.push('no second turn after the call of a tool')
-  if (!client.isAgent && exchanges.length !== direct.recorder.exchanges.length)
+  if (client.agent !== undefined) wrong.push(...checkAgent(outcome, upstream))
+  else if (exchanges.length !== direct.recorder.exchanges.length)
     wrong.push(`${exchanges.length} requests, directly ${direct.recorder.exchanges.length}`)
   for (const call of exchanges) {
+    if (isMessage(call)) continue
     const attempts = findAttempts(call, upstream)
-    if (attempts.length === 1 && scenario.isTranslated !== true)
+    if (attempts.length === 1 && scenario.foreign === undefined)
       wrong.push(...checkBytes(outcome, call, attempts[0]!))
     // The service itself answers some requests.
     if (attempts.length > 1 || (attempts.length === 0 && call.status >= 400))
@@ -50,6 +54,25 @@ export function checkOutcome(outcome: Outcome, upstream: readonly Exchange[]): s
   return wrong
 }
 
+/** What a request of an agent must have in a scenario that is about it. */
+const TRACES: readonly { readonly isMeant: (scenario: Scenario) => boolean; readonly trace: RegExp }[] = [
+  { isMeant: ({ tools = 0 }) => tools > 100, trace: /tool_200/ },
+  { isMeant: ({ image }) => image !== undefined, trace: /image\/(png|jpeg|webp)/ },
+  { isMeant: ({ followUp }) => followUp !== undefined, trace: new RegExp(FIRST_ANSWER) },
+]
+
+/** Checks that an agent did what its scenario is about. */
+function* checkAgent(outcome: Outcome, upstream: readonly Exchange[]): Generator<string> {
+  const { client, scenario, through } = outcome
+  if (client.usesSocket && !through.recorder.exchanges.some(isMessage))
+    yield 'no request came over a WebSocket'
+  const turns = listBilled([outcome], upstream).length
+  if (turns < scenario.expect.turns) yield `${turns} turns of the model instead of ${scenario.expect.turns}`
+  const bodies = through.recorder.exchanges.map(({ requestBody }) => requestBody.toString())
+  for (const { isMeant, trace } of TRACES)
+    if (isMeant(scenario) && !bodies.some((body) => trace.test(body))) yield `no request has ${trace}`
+}
+
 /** Whether the silence of a call was filled. */
 export const isFilled = (call: Exchange): boolean => {
   const answer = readAnswer(call)
@@ -57,29 +80,28 @@ export const isFilled = (call: Exchange): boolean => {
 }
 
 /** Returns how a client failed in a scenario; null if it did not. */
-function findFailure({ isAgent }: Client, { expect }: Scenario, seen: Seen): string | null {
-  if (isAgent) return seen.error === null && seen.turns[0]!.text !== '' ? null : describe(seen)
+function findFailure({ agent }: Client, { expect }: Scenario, seen: Seen): string | null {
+  if (agent !== undefined)
+    return seen.error === null && seen.turns.every(({ text }) => text !== '') ? null : describe(seen)
   const calls = seen.turns[0]?.calls.length ?? 0
   const isExpected = seen.error === null ? calls === (expect.calls ?? 0) : seen.error.status === expect.status
   return seen.turns.length === expect.turns && isExpected ? null : describe(seen)
 }
 
-/** Returns how a client fails in a scenario without this service; null if it does not. */
-export const findDirectFailure = ({ client, scenario, direct }: Outcome): string | null =>
-  findFailure(client, scenario, direct.seen)
+/** Returns how a client fails in a scenario without this service; null if it does not, or translation helps it. */
+export function findDirectFailure({ client, scenario, direct, through }: Outcome): string | null {
+  if (scenario.foreign !== undefined && findFailure(client, scenario, through.seen) === null) return null
+  return findFailure(client, scenario, direct.seen)
+}
 
 function* checkSeen(outcome: Outcome): Generator<string> {
   const { client, scenario, direct, through } = outcome
-  // What the upstream's own protocol refuses may work in another.
-  if (scenario.isTranslated === true && findDirectFailure(outcome) !== null) {
-    const failure = findFailure(client, scenario, through.seen)
-    if (failure !== null) yield failure
-    return
-  }
+  // What fails in the upstream's own protocol may work in another.
+  if (scenario.foreign !== undefined && findFailure(client, scenario, direct.seen) !== null) return
   // The upstream draws other words in another protocol, and for a client that makes up ids.
   const areSame =
-    scenario.isTranslated !== true && isDeepStrictEqual(listRequests(direct), listRequests(through))
-  const isFirstSame = scenario.isTranslated === true && client.isAgent !== true
+    scenario.foreign === undefined && isDeepStrictEqual(listRequests(direct), listRequests(through))
+  const isFirstSame = scenario.foreign !== undefined && client.agent === undefined
   const read = ({ seen }: Passage): unknown => (areSame ? seen : withoutWords(seen, isFirstSame))
   if (!isDeepStrictEqual(read(direct), read(through)))
     yield `${describe(through.seen)}; directly: ${describe(direct.seen)}`
@@ -127,9 +149,19 @@ function* checkBytes({ upstream }: Outcome, call: Exchange, attempt: Exchange): 
 export const listBilled = (outcomes: readonly Outcome[], upstream: readonly Exchange[]) =>
   outcomes.flatMap((outcome) =>
     outcome.through.recorder.exchanges
-      .filter((call) => !FREE.test(call.path) && findAttempts(call, upstream).length > 0)
+      .filter((call) =>
+        isUnnamed(call)
+          ? call.isFree !== true && !FREE.test(call.path)
+          : !FREE.test(call.path) && findAttempts(call, upstream).length > 0,
+      )
       .map((call) => ({ call, outcome })),
   )
+
+interface Reported {
+  readonly attempt: Exchange
+  readonly protocol: ChatProtocol
+  readonly expected: readonly string[]
+}
 
 /** Returns what is wrong with the rows of a client's calls. */
 export function checkRows(
@@ -139,33 +171,43 @@ export function checkRows(
 ): string[] {
   const calls = listBilled(outcomes, upstream)
   const wrong = rows.length === calls.length ? [] : [`${rows.length} rows for ${calls.length} calls`]
-  for (const { call, outcome } of calls) {
-    const { scenario, through } = outcome
+  const named = new Set<LogJson>()
+  const checkRow = (id: string, row: LogJson, { attempt, expected, protocol }: Reported): void => {
+    if (!expected.includes(row.status)) wrong.push(`${id}: the row is ${row.status} instead of ${expected}`)
+    if (row.status !== 'success') return
+    const reported = readUsage(protocol, readAnswer(attempt))
+    const charged = { input: row.input_tokens, output: row.output_tokens }
+    if (!isDeepStrictEqual(charged, reported))
+      wrong.push(`${id}: ${JSON.stringify(charged)} is charged, ${JSON.stringify(reported)} is reported`)
+  }
+  for (const { call, outcome } of calls.filter(({ call }) => !isUnnamed(call))) {
+    const { scenario, through, upstream: protocol } = outcome
     const row = rows.find(({ request_id: id }) => id === call.responseHeaders['x-gateway-trace'])
     const [attempt] = findAttempts(call, upstream)
     if (row === undefined || attempt === undefined) {
       wrong.push(`${scenario.id}: no row`)
       continue
     }
-    const expected = listStatuses(call, through.seen.hasLeft)
-    if (!expected.includes(row.status))
-      wrong.push(`${scenario.id}: the row is ${row.status} instead of ${expected}`)
-    if (row.status !== 'success') continue
-    const reported = readUsage(outcome.upstream, readAnswer(attempt))
-    const charged = { input: row.input_tokens, output: row.output_tokens }
-    if (!isDeepStrictEqual(charged, reported))
-      wrong.push(
-        `${scenario.id}: ${JSON.stringify(charged)} is charged, ${JSON.stringify(reported)} is reported`,
-      )
+    named.add(row)
+    checkRow(scenario.id, row, { attempt, protocol, expected: listStatuses(call, through.seen.hasLeft) })
+  }
+  const unnamed = calls.filter(({ call }) => isUnnamed(call))
+  const expected = unnamed.flatMap(({ call, outcome }) => listStatuses(call, outcome.through.seen.hasLeft))
+  for (const row of rows.filter((one) => !named.has(one))) {
+    const attempt = upstream.find(({ requestHeaders }) => requestHeaders['x-request-id'] === row.request_id)
+    const protocol = CHAT_PROTOCOLS.find((one) => row.model?.startsWith(`sim-vision-${one}`))
+    if (attempt === undefined || protocol === undefined) wrong.push(`a row has no call: ${row.request_id}`)
+    else checkRow(row.model!, row, { attempt, protocol, expected })
   }
   return wrong
 }
 
 /** Returns what the row of a call may say. A client may close the connection once it has the last event. */
 function listStatuses({ status, isComplete }: Exchange, hasLeft: boolean): readonly string[] {
+  if (status === 0) return ['interrupted']
   if (status !== 200) return ['error', 'rejected']
-  if (hasLeft) return ['interrupted']
-  return isComplete ? ['success'] : ['success', 'interrupted']
+  if (isComplete) return ['success']
+  return hasLeft ? ['interrupted'] : ['success', 'interrupted']
 }
 
 interface Usage {

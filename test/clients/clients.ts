@@ -1,4 +1,6 @@
 /** The clients as data: what each is called, speaks and is driven by. */
+
+import { CLIENTS as CONNECTED } from '../../schemas/clients.ts'
 import type { ChatProtocol } from '../end-to-end/protocols/support.ts'
 import { PYTHON_SDKS } from '../support/python-sdks.ts'
 
@@ -12,8 +14,12 @@ export interface Client {
   readonly driver: string
   /** The packages of Python that it needs, at their versions, its own among them; it is JavaScript by default. */
   readonly python?: readonly string[]
-  /** It is a coding agent: a program that calls its own tools and prints its last words. */
-  readonly isAgent?: true
+  /** It is a coding agent, a program that calls its own tools and prints its last words, with these settings of `connect`. */
+  readonly agent?: keyof typeof CONNECTED
+  /** It calls over a WebSocket where it can. */
+  readonly usesSocket?: true
+  /** What it cannot do at all, by the title of the scenario, and why. */
+  readonly cannot?: Readonly<Record<string, string>>
   /** It runs in the quick part too. */
   readonly isQuick: boolean
 }
@@ -28,9 +34,9 @@ const full = (id: string, name: string, protocol: ChatProtocol, driver: string):
   ...quick(id, name, protocol, driver),
   isQuick: false,
 })
-const agent = (id: string, name: string, protocol: ChatProtocol): Client => ({
-  ...full(id, name, protocol, 'agents.js'),
-  isAgent: true,
+const agent = (id: string, name: string, driver = 'agents.js', settings = id): Client => ({
+  ...full(id, name, CONNECTED[settings]!.protocol, driver),
+  agent: settings,
 })
 const vendor = (id: string, name: string, protocol: ChatProtocol): Client => ({
   ...quick(id, name, protocol, 'vendors.py'),
@@ -57,6 +63,9 @@ export const CLIENTS: readonly Client[] = [
   full('langchain-openai-responses', '@langchain/openai', 'responses', 'langchain.js'),
   full('langchain-anthropic', '@langchain/anthropic', 'messages', 'langchain.js'),
   full('langchain-google', '@langchain/google-genai', 'generate-content', 'langchain.js'),
+  full('openai-agents-chat', '@openai/agents', CHAT, 'openai-agents.js'),
+  full('openai-agents-responses', '@openai/agents', 'responses', 'openai-agents.js'),
+  full('llamaindex', 'llamaindex', CHAT, 'llamaindex.js'),
   vendor('python-openai-chat', 'openai', CHAT),
   vendor('python-openai-responses', 'openai', 'responses'),
   vendor('python-anthropic', 'anthropic', 'messages'),
@@ -69,9 +78,21 @@ export const CLIENTS: readonly Client[] = [
     ...full('python-langchain-responses', 'langchain-openai', 'responses', 'langchain_client.py'),
     ...LANGCHAIN,
   },
-  agent('claude', '@anthropic-ai/claude-code', 'messages'),
-  agent('codex', '@openai/codex', 'responses'),
-  agent('gemini', '@google/gemini-cli', 'generate-content'),
-  agent('qwen', '@qwen-code/qwen-code', CHAT),
-  agent('opencode', 'opencode-ai', CHAT),
+  agent('claude', '@anthropic-ai/claude-code'),
+  agent('claude-agent-sdk', '@anthropic-ai/claude-agent-sdk', 'agent-sdk.js', 'claude'),
+  { ...agent('codex', '@openai/codex'), usesSocket: true },
+  agent('gemini', '@google/gemini-cli'),
+  agent('qwen', '@qwen-code/qwen-code'),
+  agent('opencode', 'opencode-ai'),
+  {
+    ...agent('continue', '@continuedev/cli'),
+    cannot: { image: 'without its screen it takes no pictures' },
+  },
+  {
+    ...agent('aider', 'aider-chat'),
+    python: ['aider-chat==0.86.2'],
+    cannot: Object.fromEntries(
+      ['tools', '200 tools', 'tools, translated'].map((title) => [title, 'it offers no tools to the model']),
+    ),
+  },
 ]

@@ -16,6 +16,8 @@ const AGENTS_MANIFEST = 'agents.json'
 const DRIVERS = 'drivers'
 const INSTALL_BOUND_MS = 600_000
 const INSTALL = ['install', '--no-audit', '--no-fund', '--no-package-lock', '--ignore-scripts']
+/** Agents whose own script puts their program in its place. */
+const BUILT = ['@anthropic-ai/claude-code', 'opencode-ai']
 
 /** How a client is run. */
 export interface Program {
@@ -26,7 +28,7 @@ export interface Program {
 
 /** Installs a client and what it needs. Returns how to run it, or why it cannot be. */
 export async function installClient(client: Client): Promise<Program | { readonly reason: string }> {
-  const drivers = await installPackages(client.isAgent ? AGENTS_MANIFEST : MANIFEST)
+  const drivers = await installPackages(client.agent ? AGENTS_MANIFEST : MANIFEST)
   const driver = join(drivers, client.driver)
   const { python } = client
   if (python === undefined) {
@@ -38,19 +40,22 @@ export async function installClient(client: Client): Promise<Program | { readonl
   if ('reason' in installed) return installed
   const pin = python.find((one) => one.startsWith(`${client.package}==`))!
   const env = { ...process.env, PYTHONPATH: installed.folder }
-  return { command: ['python3', driver], env, version: pin.split('==')[1]! }
+  const command = [driver.endsWith('.py') ? 'python3' : process.execPath, driver]
+  return { command, env, version: pin.split('==')[1]! }
 }
 
 /** Installs the packages of a manifest. Returns the folder of the drivers, beside which they find them. */
 async function installPackages(name: string): Promise<string> {
   const manifest = readFileSync(join(HERE, name))
-  const folder = join(CACHE, createHash('sha256').update(manifest).digest('hex').slice(0, 16))
+  const folder = join(CACHE, createHash('sha256').update(`${manifest}${BUILT}`).digest('hex').slice(0, 16))
   if (!existsSync(folder)) {
     mkdirSync(CACHE, { recursive: true })
     const making = mkdtempSync(join(CACHE, 'making-'))
     try {
       cpSync(join(HERE, name), join(making, MANIFEST))
-      await run('npm', INSTALL, { cwd: making, timeout: INSTALL_BOUND_MS })
+      const options = { cwd: making, timeout: INSTALL_BOUND_MS }
+      await run('npm', INSTALL, options)
+      if (name === AGENTS_MANIFEST) await run('npm', ['rebuild', ...BUILT], options)
       renameSync(making, folder)
     } finally {
       rmSync(making, { recursive: true, force: true })

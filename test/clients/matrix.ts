@@ -1,7 +1,10 @@
 /** Runs each client in each scenario, directly at the upstream and through the service, and records every byte. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { CLIENTS as CONNECTED } from '../../schemas/clients.ts'
 import { startSimulator } from '../../simulator/server.ts'
+import { fillFields, printSettings, type SettingsValues } from '../../src/core/clients/settings.ts'
 import { endWithUs } from '../../src/embedded/programs.ts'
 import {
   baseUrlAt,
@@ -18,18 +21,10 @@ import { type Recorder, startRecorder } from './recorder.ts'
 import { listScenarios, type Scenario } from './scenarios.ts'
 
 const CREDIT = '1000000000'
-/** A driver has this beside the pauses of its upstream. */
-const DRIVER_BOUND_MS = 300_000
-/** The protocol behind the translated model of each. */
-const FOREIGN: Readonly<Record<ChatProtocol, ChatProtocol>> = {
-  'chat-completions': 'messages',
-  messages: 'chat-completions',
-  responses: 'messages',
-  'generate-content': 'chat-completions',
-}
+const DRIVER_BOUND_MS = 1_200_000
 /** Some clients send pictures only to models whose names tell that they see. */
-const nativeModel = (protocol: ChatProtocol): string => `sim-vision-${protocol}`
-const foreignModel = (protocol: ChatProtocol): string => `sim-vision-for-${protocol}`
+const nameModel = (protocol: ChatProtocol, upstream = protocol): string =>
+  upstream === protocol ? `sim-vision-${protocol}` : `sim-vision-${upstream}-for-${protocol}`
 
 /** What a driver prints of one scenario. */
 export interface Seen {
@@ -72,29 +67,26 @@ export async function startPlace(t: Teardown, keepAliveSeconds: number): Promise
   const capabilities = { function_tools: true, vision: true, reasoning: true, web_search: true }
   // Coding agents offer it to every model.
   const tools = ['web_search' as const]
-  const channels = CHAT_PROTOCOLS.flatMap((protocol) => {
-    const [native, foreign] = [nativeModel(protocol), foreignModel(protocol)]
-    const other = FOREIGN[protocol]
-    return [
-      simulated(
-        protocol,
-        { [native]: native },
-        {
-          ...{ base_url: baseUrlAt(upstream.url, protocol), tools },
-          // Clients that leave `store` unset refer to items of earlier responses.
-          ...(protocol === 'responses' && { keeps_responses_days: 30 }),
-        },
-      ),
-      simulated(
-        other,
-        { [foreign]: foreign },
-        { id: `line-for-${protocol}`, base_url: baseUrlAt(upstream.url, other), serve: [protocol], tools },
-      ),
-    ]
-  })
-  const models = CHAT_PROTOCOLS.flatMap((protocol) => [nativeModel(protocol), foreignModel(protocol)])
-  const config = configOf(Object.fromEntries(models.map((id) => [id, { capabilities }])), channels, {
+  const pairs = CHAT_PROTOCOLS.flatMap((protocol) =>
+    CHAT_PROTOCOLS.map((other) => ({ protocol, other, model: nameModel(protocol, other) })),
+  )
+  const channels = pairs.map(({ protocol, other, model }) =>
+    simulated(
+      other,
+      { [model]: model },
+      {
+        ...{ id: `${other}-for-${protocol}`, base_url: baseUrlAt(upstream.url, other), tools },
+        ...(protocol !== other && { serve: [protocol] }),
+        // Clients that leave `store` unset refer to items of earlier responses.
+        ...(protocol === 'responses' && other === protocol && { keeps_responses_days: 30 }),
+      },
+    ),
+  )
+  const models = Object.fromEntries(pairs.map(({ model }) => [model, { capabilities }]))
+  const config = configOf(models, channels, {
     keep_alive_seconds: keepAliveSeconds,
+    // Two pauses of 70 s, on a slow machine.
+    limits: { chat_seconds: 600 },
   })
   const service = await startService(t, { engines, config })
   const direct = await startSimulator({ host: '127.0.0.1', port: 0 })
@@ -107,28 +99,37 @@ interface Target {
   readonly key: string
 }
 
-/** Runs a client in all scenarios at once. */
+/** Returns what `tollgate connect` writes for a coding agent, by the path in its home folder. */
+function listSettings({ agent }: Client, values: SettingsValues): Record<string, string> {
+  const { files, folder } = CONNECTED[agent!]!
+  return Object.fromEntries(
+    files.map((file) => [join(folder.default, file.names.at(-1)!), printSettings(fillFields(file, values))]),
+  )
+}
+
+/** Runs a client in all scenarios. */
 async function runDriver(
   t: Teardown,
   { command, env }: Program,
   client: Client,
   scenarios: readonly Scenario[],
   { url, key }: Target,
-  pauseMs: number,
 ): Promise<Passage[]> {
   const recorders = await Promise.all(scenarios.map(() => startRecorder(t, url)))
-  const cases = scenarios.map((scenario, at) => ({
-    baseUrl: recorders[at]!.url,
-    key,
-    model: (scenario.isTranslated ? foreignModel : nativeModel)(client.protocol),
-    prompt: scenario.prompt,
-    tools: scenario.tools ?? 0,
-    image: scenario.image ?? null,
-    followUp: scenario.followUp ?? null,
-    leaveAfterCharacters: scenario.leaveAfterCharacters ?? null,
-  }))
+  const cases = scenarios.map((scenario, at) => {
+    const baseUrl = recorders[at]!.url
+    const model = nameModel(client.protocol, scenario.foreign)
+    return {
+      ...{ baseUrl, key, model, prompt: scenario.prompt, tools: scenario.tools ?? 0 },
+      image: scenario.image ?? null,
+      followUp: scenario.followUp ?? null,
+      leaveAfterCharacters: scenario.leaveAfterCharacters ?? null,
+      hasTask: scenario.hasTask ?? false,
+      files: client.agent === undefined ? {} : listSettings(client, { base_url: baseUrl, model, key }),
+    }
+  })
   const [program = '', ...args] = [...endWithUs('SIGKILL'), ...command]
-  const child = spawn(program, args, { env, timeout: DRIVER_BOUND_MS + 8 * pauseMs })
+  const child = spawn(program, args, { env, timeout: DRIVER_BOUND_MS })
   child.stdin.end(JSON.stringify({ protocol: client.protocol, package: client.package, cases }))
   const seen = await readSeen(child, scenarios.length)
   return recorders.map((recorder, at) => ({ recorder, seen: seen[at]! }))
@@ -151,23 +152,22 @@ export async function runClient(
   place: Place,
   program: Program,
   client: Client,
-  pauseMs: number,
+  pausesMs: readonly number[],
 ): Promise<{ readonly key: string; readonly outcomes: readonly Outcome[] }> {
   const { service, directUrl } = place
-  const scenarios = listScenarios(client.id, pauseMs).filter(
-    ({ isForAgents }) => isForAgents || !client.isAgent,
-  )
+  const scenarios = listScenarios(client, pausesMs)
   const { key } = await service.newKey(CREDIT)
-  const runAt = (target: Target) => runDriver(t, program, client, scenarios, target, pauseMs)
+  const runAt = (target: Target, some: readonly Scenario[]) => runDriver(t, program, client, some, target)
+  const natural = scenarios.filter(({ foreign }) => foreign === undefined)
   const [direct, through] = await Promise.all([
-    runAt({ url: directUrl, key: 'sk-direct' }),
-    runAt({ url: service.baseUrl, key }),
+    runAt({ url: directUrl, key: 'sk-direct' }, natural),
+    runAt({ url: service.baseUrl, key }, scenarios),
   ])
   const outcomes = scenarios.map((scenario, at) => ({
     client,
     scenario,
-    upstream: scenario.isTranslated ? FOREIGN[client.protocol] : client.protocol,
-    direct: direct[at]!,
+    upstream: scenario.foreign ?? client.protocol,
+    direct: direct[natural.findIndex(({ id }) => id === (scenario.natural ?? scenario.id))]!,
     through: through[at]!,
   }))
   return { key, outcomes }

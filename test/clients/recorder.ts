@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Teardown } from '../support/engines.ts'
+import { passSocket } from './socket-recorder.ts'
 
 const LOOPBACK = '127.0.0.1'
 
@@ -18,7 +19,12 @@ export interface Exchange {
   readonly response: Buffer[]
   /** Whether the answer came to its proper end. */
   isComplete: boolean
+  /** A request on a WebSocket; `isFree` is one that warms it up. */
+  readonly isFree?: boolean
 }
+
+/** Answers with the number of bytes of events so far; no client asks for it. */
+const PASSED_PATH = '/-/passed'
 
 export interface Recorder {
   readonly url: string
@@ -38,6 +44,13 @@ export async function startRecorder(t: Teardown, target: string): Promise<Record
   const to = new URL(target)
   const pass = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { method = '', url: path = '', headers } = incoming
+    if (path === PASSED_PATH) {
+      const streams = exchanges.filter(({ responseHeaders }) =>
+        /event-stream/.test(responseHeaders['content-type'] ?? ''),
+      )
+      outgoing.end(String(Buffer.concat(streams.flatMap(({ response }) => response)).length))
+      return
+    }
     const requestBody = await readAll(incoming)
     const exchange: Exchange = {
       ...{ method, path, requestHeaders: headers, requestBody },
@@ -73,6 +86,7 @@ export async function startRecorder(t: Teardown, target: string): Promise<Record
   const server = createServer((incoming, outgoing) => {
     pass(incoming, outgoing).catch(() => outgoing.destroy())
   })
+  server.on('upgrade', (incoming, socket) => passSocket(to, incoming, socket, exchanges))
   server.listen(0, LOOPBACK)
   await once(server, 'listening')
   t.teardown(() => {

@@ -23,10 +23,19 @@ export interface Row {
 
 const renderRow = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`
 
-function renderCell(cell: Cell | undefined): string {
-  if (cell === undefined) return ''
-  if (cell.wrong.length > 0) return 'no'
-  return cell.directFailure === null ? 'yes' : 'as directly'
+function renderCell({ cannot = {} }: Client, title: string, cells: readonly Cell[]): string {
+  if (cannot[title] !== undefined) return 'cannot'
+  if (cells.length === 0) return ''
+  if (cells.some(({ wrong }) => wrong.length > 0)) return 'no'
+  return cells.every(({ directFailure }) => directFailure === null) ? 'yes' : 'as directly'
+}
+
+function* listNotes({ client, cells }: Row): Generator<string> {
+  for (const [title, why] of Object.entries(client.cannot ?? {})) yield `${title}: ${why}`
+  for (const { scenario, wrong, directFailure } of cells) {
+    for (const what of wrong) yield `${scenario.id}: ${what}`
+    if (directFailure !== null) yield `${scenario.id}: directly: ${directFailure}`
+  }
 }
 
 const printLanguage = ({ python }: Client): string => (python === undefined ? '' : ', Python')
@@ -40,7 +49,8 @@ const isRow = (client: Client, line: string): boolean =>
 
 /** Rows of clients that were not run stay as they were. */
 function renderTable(rows: readonly Row[], former: string): string {
-  const titles = listScenarios('', 0).map(({ title }) => title)
+  const scenarios = CLIENTS.flatMap((client) => listScenarios(client, [0]))
+  const titles = [...new Set(scenarios.map(({ title }) => title))]
   const lines = former.split(/(?<=\n)/)
   const head = ['client', 'protocol', ...titles]
   const parts = CLIENTS.map((client) => {
@@ -48,28 +58,24 @@ function renderTable(rows: readonly Row[], former: string): string {
     if (row === undefined)
       return {
         body: lines.filter((line) => isRow(client, line)),
-        failures: lines.filter((line) => line.startsWith(printName(client))),
+        notes: lines.filter((line) => line.startsWith(printName(client))),
       }
-    const cells = titles.map((title) => row.cells.find(({ scenario }) => scenario.title === title))
+    const findCells = (title: string) => row.cells.filter(({ scenario }) => scenario.title === title)
     return {
       body: [
         renderRow([
           `\`${client.package}\` ${row.version}${printLanguage(client)}`,
           client.protocol,
-          ...cells.map(renderCell),
+          ...titles.map((title) => renderCell(client, title, findCells(title))),
         ]),
       ],
-      failures: row.cells.flatMap(({ scenario, wrong, directFailure }) =>
-        [...wrong, ...(directFailure === null ? [] : [`directly: ${directFailure}`])].map(
-          (what) => `${printName(client)}${scenario.title}: ${what}\n`,
-        ),
-      ),
+      notes: [...listNotes(row)].map((note) => `${printName(client)}${note.replaceAll(/\s+/g, ' ')}\n`),
     }
   })
   const body = parts.flatMap((part) => part.body)
-  const failures = parts.flatMap((part) => part.failures)
+  const notes = parts.flatMap((part) => part.notes)
   const table = [renderRow(head), renderRow(head.map(() => '---')), ...body].join('')
-  return failures.length === 0 ? table : `${table}\n${failures.join('')}`
+  return notes.length === 0 ? table : `${table}\n${notes.join('')}`
 }
 
 /** Writes the table between its marks. */

@@ -227,6 +227,19 @@ t.test('operators alone see metrics', async (t) => {
     }
   }
 
+  t.test('readiness is asked of all or of calls', async (t) => {
+    const deps = {
+      operatorAccess: () => 'open' as const,
+      unreadiness: () => null,
+      callRefusal: () => null,
+      metricsText: async () => '',
+    }
+    await t.rejects(firstValueFrom(readiness(deps)(asked('', 'for=call'))), {
+      code: 'invalid_request',
+      message: 'Parameter for: must be calls, or left out.',
+    })
+  })
+
   t.test('without a token', async (t) => {
     t.same(await answersFor('open'), {
       health: '200 ok\n',

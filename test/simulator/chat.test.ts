@@ -35,6 +35,45 @@ import {
   textOf,
 } from './support.ts'
 
+/** The history of a call of `look`, whose result has directives, and the tool, in the fields of each dialect. */
+function toolHistory(result: string): Readonly<Record<string, object>> {
+  const parameters = { type: 'object', properties: { at: { type: 'string' } } }
+  const described = { name: 'look', description: 'Looks.' }
+  const said = { role: 'user', content: 'Hi' }
+  const named = { id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }
+  return {
+    'chat-completions': {
+      messages: [
+        ...[said, { role: 'assistant', content: null, tool_calls: [named] }],
+        { role: 'tool', tool_call_id: 'c1', content: result },
+      ],
+      tools: [{ type: 'function', function: { ...described, parameters } }],
+    },
+    messages: {
+      messages: [
+        ...[said, { role: 'assistant', content: [{ type: 'tool_use', id: 'c1', name: 'look', input: {} }] }],
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c1', content: result }] },
+      ],
+      tools: [{ ...described, input_schema: parameters }],
+    },
+    'generate-content': {
+      contents: [
+        { role: 'user', parts: [{ text: 'Hi' }] },
+        { role: 'model', parts: [{ functionCall: { name: 'look', args: {} } }] },
+        { role: 'user', parts: [{ functionResponse: { name: 'look', response: { output: result } } }] },
+      ],
+      tools: [{ functionDeclarations: [{ ...described, parameters }] }],
+    },
+    responses: {
+      input: [
+        ...[said, { type: 'function_call', call_id: 'c1', name: 'look', arguments: '{}' }],
+        { type: 'function_call_output', call_id: 'c1', output: result },
+      ],
+      tools: [{ type: 'function', ...described, parameters, strict: false }],
+    },
+  }
+}
+
 t.test('dialects alike', async (t) => {
   const STREAM = { stream: true }
 
@@ -48,6 +87,25 @@ t.test('dialects alike', async (t) => {
         for (const { url } of [first, second])
           t.same((await ask(url, '@tokens=20,reasoning=3,reasoning_text', options)).body, answer.body)
       }
+    })
+
+    const fieldsAfter = (result: string) => toolHistory(result)[name.split(' ')[0]!]!
+
+    t.test(`${name}: a result of a tool may say which tools are called next, with what`, async (t) => {
+      const { url } = await simulatorFor(t)
+      const calls = [
+        ['look', { at: 'home' }],
+        ['fly', {}],
+      ]
+      const directive = encodeURIComponent(JSON.stringify(calls))
+      const { body, status } = await ask(url, '', {
+        fields: fieldsAfter(`Well. [simulate: calls=${directive}]`),
+      })
+      t.equal(status, 200)
+      t.match(body.toString(), /home/)
+      t.notMatch(body.toString(), /fly/)
+      const wrong = await ask(url, '', { fields: fieldsAfter('[simulate: calls=look]') })
+      t.match(wrong.body.toString(), /takes a JSON array/)
     })
 
     t.test(`${name}: directives, pace and framing work as anywhere`, async (t) => {

@@ -1,8 +1,9 @@
 /**
  * Runs the tests that are named, by file or folder; with `--all` every test; with `--unit` those of pure code; else all
  * that need neither the whole service nor a browser. `--with=FOLDER,FOLDER` adds those of folders. Prints one page; all
- * output goes to a file. A test file is a program that prints TAP: the kernel ends it when this process ends, however
- * that is, and so it ends the services that are lent to the tests meanwhile.
+ * output goes to a file. A test file is a program that prints TAP; files of pure code in one folder share a process. The
+ * kernel ends it when this process ends, however that is, and so it ends the services that are lent to the tests
+ * meanwhile.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,14 +16,14 @@ import {
   rmSync,
   statSync,
 } from 'node:fs'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { endWithUs } from '../../src/embedded/programs.ts'
 import { findChromium } from './chromium-binary.ts'
 import { LENDER_PORT_VARIABLE, startLender } from './lend-services.ts'
-import { TapPage } from './tap-page.ts'
+import { FILE_COMMENT, TapPage } from './tap-page.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const TESTS = 'test'
@@ -34,7 +35,7 @@ const OUTPUTS_KEPT_MS = 86_400_000
 const BROWSER_TESTS = 'test/browser'
 /** Of the whole service, from the outside, and those that measure for a minute. */
 const LONG = [BROWSER_TESTS, 'test/chaos', 'test/end-to-end', 'test/specification', 'test/growth']
-/** Of pure code: they start no engine. */
+/** Of pure code: they start no engine. Those of one folder share a process: to load it takes as long as their tests. */
 const UNIT = [
   'test/console.test.ts',
   'test/schemas.test.ts',
@@ -52,6 +53,7 @@ const UNIT = [
 const ALL = '--all'
 const UNIT_ONLY = '--unit'
 const WITH = '--with='
+const SEVERAL_FILES = join(ROOT, 'test/support/several-files.ts')
 const CONSOLE_BUILD = join(ROOT, 'scripts/console-build.ts')
 const STDERR_LINES = 20
 /** Where nobody watches, a line now and then. */
@@ -65,9 +67,10 @@ function listTests(path: string): string[] {
   return names.filter((name) => name.endsWith('.test.ts')).map((name) => join(path, name))
 }
 
+const isIn = (folders: readonly string[], path: string): boolean =>
+  folders.some((folder) => path.startsWith(`${folder}/`))
+
 function listUsualTests(added: readonly string[]): string[] {
-  const isIn = (folders: readonly string[], path: string) =>
-    folders.some((folder) => path.startsWith(`${folder}/`))
   return listTests(TESTS).filter((path) => isIn(added, path) || !isIn(LONG, path))
 }
 
@@ -95,6 +98,22 @@ function chooseTests(words: readonly string[]): string[] {
 async function prepareBrowserTests(): Promise<void> {
   await findChromium()
   await once(spawn(process.execPath, [CONSOLE_BUILD], { stdio: 'inherit' }), 'exit')
+}
+
+/** Returns the files by the process that runs them; those of many files come first. */
+function groupByProcess(files: readonly string[]): string[][] {
+  const groups = Map.groupBy(files, (file) => (isIn(UNIT, file) ? dirname(file) : file))
+  return [...groups.values()].sort((a, b) => b.length - a.length)
+}
+
+/** Returns the lines that each file printed, of those that one process ran; none for a file that it did not come to. */
+function splitByFile(files: readonly string[], lines: readonly string[]): [file: string, lines: string[]][] {
+  if (files.length === 1) return [[files[0]!, [...lines]]]
+  const starts = files.map((file) => lines.indexOf(`# ${FILE_COMMENT}${file}`))
+  return files.map((file, index) => {
+    const next = starts.slice(index + 1).find((start) => start >= 0)
+    return [file, starts[index]! < 0 ? [] : lines.slice(starts[index], next)]
+  })
 }
 
 /** Returns the lines of TAP that make a subtest of what a test file printed. */
@@ -138,27 +157,37 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     for (const child of running) child.kill(signal)
   })
 
-async function runFile(file: string): Promise<void> {
-  const [program = '', ...args] = [...endWithUs('SIGTERM'), process.execPath, file]
+async function runFiles(group: readonly string[]): Promise<void> {
+  const programs = group.length === 1 ? group : [SEVERAL_FILES, ...group]
+  const [program = '', ...args] = [...endWithUs('SIGTERM'), process.execPath, ...programs]
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env })
   running.add(child)
   const [printed, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   running.delete(child)
   output.write(errors)
-  const isFailure = child.exitCode !== 0
-  for (const line of asSubtest(file, printed.trimEnd().split('\n'), isFailure)) {
-    output.write(`${line}\n`)
-    page.take(line)
+  const sections = splitByFile(group, printed.trimEnd().split('\n'))
+  const hasFailed = (lines: readonly string[]) =>
+    lines.length === 0 || lines.some((line) => line.startsWith('not ok'))
+  const begun = sections.filter(([, lines]) => lines.length > 0)
+  const isExplained = child.exitCode === 0 || begun.some(([, lines]) => hasFailed(lines))
+  // Of a process that broke off, the file that it had come to has failed.
+  const brokenOff = isExplained ? undefined : begun.at(-1)
+  for (const section of sections) {
+    const [file, lines] = section
+    for (const line of asSubtest(file, lines, hasFailed(lines) || section === brokenOff)) {
+      output.write(`${line}\n`)
+      page.take(line)
+    }
   }
-  if (isFailure) lastWords.push(...errors.trimEnd().split('\n').slice(-STDERR_LINES))
+  if (child.exitCode !== 0) lastWords.push(...errors.trimEnd().split('\n').slice(-STDERR_LINES))
   const line = `${page.files} of ${files.length} files: ${page.counts}`
   if (isTTY) process.stdout.write(`\r${line}`)
   else if (page.files % FILES_PER_LINE === 0) process.stdout.write(`${line}\n`)
 }
 
-const waiting = files.values()
+const waiting = groupByProcess(files).values()
 const runNext = async () => {
-  for (const file of waiting) if (endedBy === null) await runFile(file)
+  for (const group of waiting) if (endedBy === null) await runFiles(group)
 }
 await Promise.all(Array.from({ length: jobs }, runNext))
 await lender.close()

@@ -1,5 +1,7 @@
 /** One page about a run of tap: how far it is, then what failed and where, from the lines that tap writes. */
 
+/** Begins the output of a file in a process that runs several. */
+export const FILE_COMMENT = 'File: '
 const MAX_FAILURES = 12
 const MAX_DIFF_LINES = 14
 

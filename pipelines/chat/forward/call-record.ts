@@ -267,40 +267,40 @@ export class CallRecord {
     const otherModel = more === '' ? this.#readOtherModel() : unknownModel
     const oddities: Oddities = { suspect, reported: metered.reported, otherModel }
     const failure = this.ending.kind === 'aborted' || this.ending.kind === 'success' ? null : this.ending
-    const settlement: Settlement = {
-      ...emptySettlement(admission, now),
-      // Another one than was admitted, where that one's channels failed.
-      model: model.id,
-      status: STATUS_OF[this.ending.kind],
-      error_code: failure === null ? null : failure.kind === 'timeout' ? 'upstream_timeout' : failure.code,
-      error_message: failure === null ? null : this.redact(failure.message),
-      input_tokens: usage.prompt,
-      output_tokens: usage.output,
-      cached_tokens: usage.cached,
-      cache_write_tokens: usage.cacheWrite,
-      reasoning_tokens: usage.reasoning,
-      server_tool_calls: usage.serverToolCalls,
-      unit_count: charge.unitCount ?? null,
-      unit_type: call.units?.type ?? null,
-      cost: cost.toString(),
-      usage_source: source,
-      latency_ms: Math.round(performanceNow - request.startedAt),
-      ttfb_ms: this.firstByteAt === null ? null : Math.round(this.firstByteAt - request.startedAt),
-      channel_id: this.attempt?.route.channel.id ?? null,
-      attempts_count: this.attemptsCount,
-      attempts: this.attemptsCount > 1 || failure !== null ? this.attempts : [],
-      detail: printForwardedDetail({
-        call,
-        model,
-        startedAt: request.startedAt,
-        attempt: this.attempt,
-        oddities,
-        usage,
-        terms,
-        more: more + printText('failed_channels', this.faults.join(' '), ANY),
-      }),
-      upstream_cost: upstreamCost === null ? null : String(upstreamCost),
+    const settlement = emptySettlement(admission, now)
+    // Another one than was admitted, where that one's channels failed.
+    settlement.model = model.id
+    settlement.status = STATUS_OF[this.ending.kind]
+    if (failure !== null) {
+      settlement.error_code = failure.kind === 'timeout' ? 'upstream_timeout' : failure.code
+      settlement.error_message = this.redact(failure.message)
     }
+    settlement.input_tokens = usage.prompt
+    settlement.output_tokens = usage.output
+    settlement.cached_tokens = usage.cached
+    settlement.cache_write_tokens = usage.cacheWrite
+    settlement.reasoning_tokens = usage.reasoning
+    settlement.server_tool_calls = usage.serverToolCalls
+    settlement.unit_count = charge.unitCount ?? null
+    settlement.unit_type = call.units?.type ?? null
+    settlement.cost = cost.toString()
+    settlement.usage_source = source
+    settlement.latency_ms = Math.round(performanceNow - request.startedAt)
+    if (this.firstByteAt !== null) settlement.ttfb_ms = Math.round(this.firstByteAt - request.startedAt)
+    settlement.channel_id = this.attempt?.route.channel.id ?? null
+    settlement.attempts_count = this.attemptsCount
+    settlement.attempts = this.attemptsCount > 1 || failure !== null ? this.attempts : []
+    settlement.detail = printForwardedDetail({
+      call,
+      model,
+      startedAt: request.startedAt,
+      attempt: this.attempt,
+      oddities,
+      usage,
+      terms,
+      more: more + printText('failed_channels', this.faults.join(' '), ANY),
+    })
+    if (upstreamCost !== null) settlement.upstream_cost = String(upstreamCost)
     return { settlement, cost, oddities }
   }
 }

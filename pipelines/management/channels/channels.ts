@@ -28,7 +28,7 @@ export interface ChannelServices {
 const implement = implementWith<ChannelServices>()
 
 /** @throws Failure `not_found` */
-function findChannel({ catalog }: ChannelServices, id: string): ChannelEntry {
+export function findChannel({ catalog }: ChannelServices, id: string): ChannelEntry {
   const found = catalog().channels.find((channel) => channel.id === id)
   if (found === undefined) throw new Failure('not_found', `The configuration has no channel ${id}.`)
   return found

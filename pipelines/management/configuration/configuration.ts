@@ -1,20 +1,31 @@
 /** Operations of the configuration file. */
+import type { z } from 'zod'
+import type { ProcessReport } from '../../../schemas/config/channel-report.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import {
   applyConfiguration,
   checkConfiguration,
+  editConfiguration,
   showConfiguration,
 } from '../../../schemas/management/configuration.ts'
 import type { EditableConfiguration } from '../../../src/config/edit.ts'
+import type { ConfigurationEditor, FieldChange } from '../../../src/config/entries.ts'
 import type { Problem } from '../../../src/config/problem.ts'
 import { implementWith } from '../operation.ts'
-import { compareConfigurations } from './difference.ts'
+import { compareConfigurations, listChangedLines } from './difference.ts'
 
 export interface ConfigurationServices {
   readonly file: EditableConfiguration
   /** Whether the file has problems, so that an earlier content is in force. */
   readonly isRefused: () => boolean
+  readonly edit: ConfigurationEditor
+  /** The machine whose file this is. */
+  readonly host: string
+  /** Returns each running process's report; null without an answer. */
+  readonly processReports: () => Promise<readonly ProcessReport[] | null>
 }
+
+type Edit = z.output<(typeof editConfiguration)['input']>['edits'][number]
 
 const SECRET_FIELDS = ['api_key', 'api_keys', 'auth', 'headers']
 const isSecret = (field: string): boolean => SECRET_FIELDS.includes(field)
@@ -29,15 +40,47 @@ function checkText(file: EditableConfiguration, text: string) {
     problems: result.ok ? [] : result.problems.map(problemShape),
     warnings: result.ok ? result.warnings.map(problemShape) : [],
     difference: compareConfigurations(before, after, isSecret),
+    lines: listChangedLines(file.read().text, file.mask(text)),
+  }
+}
+
+/** @throws Failure `invalid_request` for an edit that only an editor of text can make */
+function editText(
+  { change, add, remove }: ConfigurationEditor,
+  given: string,
+  edits: readonly Edit[],
+): string {
+  try {
+    return edits.reduce((text, edit) => {
+      if (edit.kind === 'add') return add(text, edit.list, edit.entry)
+      if (edit.kind === 'remove') return remove(text, edit.list, edit.id)
+      return change(text, edit.list, edit.id, edit.changes as readonly FieldChange[])
+    }, given)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new Failure('invalid_request', error.message)
   }
 }
 
 const implement = implementWith<ConfigurationServices>()
 
 export const configurationOperations = [
-  implement(showConfiguration, async (_, __, { file, isRefused }) => {
+  implement(showConfiguration, async (_, __, { file, isRefused, host, processReports }) => {
     const { path, text, digest, isWritable } = file.read()
-    return { path, text, digest, is_writable: isWritable, is_refused: isRefused() }
+    const hosts = new Set((await processReports())?.map((report) => report.host))
+    return {
+      path,
+      text,
+      digest,
+      is_writable: isWritable,
+      is_refused: isRefused(),
+      host,
+      other_hosts: [...hosts].filter((other) => other !== host).sort(),
+    }
+  }),
+  implement(editConfiguration, async (_, { text: given, edits }, { edit: editor }) => {
+    const text = editText(editor, given, edits)
+    return { text, models: [...editor.read(text, 'models')], channels: [...editor.read(text, 'channels')] }
   }),
   implement(checkConfiguration, async (_, { text }, { file }) => checkText(file, text)),
   implement(applyConfiguration, async ({ write }, { text, digest }, { file }) => {

@@ -19,6 +19,7 @@ import { toApiShape } from '../../../src/core/json/snake-case.ts'
 import { computePrice, countDecimals, printPrice } from '../../../src/core/payments/price.ts'
 import { writeReceiptPage } from '../../../src/core/payments/receipt-page.ts'
 import type { Database } from '../../../src/postgres/database.ts'
+import type { PaymentsQuery } from '../../../src/postgres/payments/payments.ts'
 import { returnPages } from '../../payments/pages.ts'
 import { reconcile } from '../../payments/reconcile.ts'
 import { takeReport } from '../../payments/take-event.ts'
@@ -54,9 +55,13 @@ async function showWithReceipts(database: Database, id: string) {
   return paymentShape(await database.payments.show(id), await database.payments.listReceipts([id]))
 }
 
-async function listPage({ database }: Context, accountId: string | null, input: PageInput) {
+async function listPage(
+  { database }: Context,
+  query: Pick<PaymentsQuery, 'accountId' | 'search' | 'state'>,
+  input: PageInput,
+) {
   const payments = await database.payments.list({
-    accountId,
+    ...query,
     before: readCursor(input),
     limit: input.limit + 1,
   })
@@ -129,9 +134,17 @@ export const paymentOperations = [
     },
   ),
   implement(listPayments, (context, { account_id: accountId, ...input }) =>
-    listPage(context, accountId, input),
+    listPage(context, { accountId }, input),
   ),
-  implement(listAllPayments, (context, input) => listPage(context, null, input)),
+  implement(
+    listAllPayments,
+    async (context, { search = null, account_id: accountId = null, state, ...input }) => {
+      const page = await listPage(context, { accountId, search, state: state ?? null }, input)
+      const names = await context.database.accounts.readNames(page.data.map(({ account_id }) => account_id))
+      const data = page.data.map((one) => ({ ...one, account_name: names.get(one.account_id) ?? '' }))
+      return { ...page, data }
+    },
+  ),
   implement(
     showPayment,
     async (database, { id }) => (await database.payments.show(id)).accountId,

@@ -93,11 +93,29 @@ export const listPayments = operation('listPayments', {
 
 export const listAllPayments = operation('listAllPayments', {
   summary: 'List the payments of all accounts, the newest first.',
-  input: z.object(pageInput),
-  answer: list,
+  input: z.object({
+    search: z
+      .string()
+      .trim()
+      .max(200)
+      .optional()
+      .describe("Part of the id of the payment, of the account or its name, or of the provider's id."),
+    account_id: accountId.optional().describe('Only payments of this account.'),
+    state: z.enum(PAYMENT_STATES).optional().describe('Only payments in this state.'),
+    ...pageInput,
+  }),
+  answer: {
+    name: 'InstallationPaymentList',
+    schema: toPageSchema(
+      paymentSchema.extend({
+        account_name: z.string(),
+        intent_id: z.string().nullable().describe("The provider's id; null before it has given one."),
+      }),
+    ),
+  },
   scope: 'read',
   allows: 'operators',
-  commands: [{ words: 'payments list', ...listed }],
+  commands: [{ words: 'payments list', options: 'search state', ...listed }],
 })
 
 export const showPayment = operation('showPayment', {

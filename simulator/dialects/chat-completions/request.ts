@@ -58,7 +58,7 @@ export function readChatRequest(bytes: Buffer): ChatRequest {
     logprobs: readLogprobs(body),
     builtIns: readBuiltIns(body),
     asked: readText(readContent(body.messages.findLast(isOfUser))),
-    messageDirectives: findDirectives(readContent(body.messages.at(-1))),
+    messageDirectives: findDirectives(body.messages, (turn) => isObject(turn) && turn.role === 'assistant'),
     bodyDirectives: body.simulate,
   }
 }

@@ -75,7 +75,10 @@ function readFields(body: Record<string, unknown>, model: string): GenerateConte
       ],
       thinking: readThinking(config.thinkingConfig),
     },
-    messageDirectives: findDirectives(isObject(last) ? last.parts : null),
+    messageDirectives: findDirectives(
+      body.contents as unknown[],
+      (turn) => isObject(turn) && turn.role === 'model',
+    ),
     bodyDirectives: body.simulate,
   }
 }

@@ -68,7 +68,10 @@ export function readMessagesRequest(bytes: Buffer, { counting }: { counting: boo
       logprobs: null,
     },
     others: readOtherModels(body),
-    messageDirectives: findDirectives(last?.content),
+    messageDirectives: findDirectives(
+      body.messages as unknown[],
+      (turn) => isObject(turn) && turn.role === 'assistant',
+    ),
     bodyDirectives: body.simulate,
   }
 }

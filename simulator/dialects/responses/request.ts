@@ -101,10 +101,15 @@ export function readResponsesRequest(bytes: Buffer, world: World): ResponsesRequ
       ...findRepeated(body),
       ...(conversation !== null && { conversation: { id: conversation.id } }),
     },
-    messageDirectives: findDirectives(isObject(last) ? (last.content ?? last.output) : body.input),
+    messageDirectives: findDirectives([body.input].flat(), isModels),
     bodyDirectives: body.simulate,
   }
 }
+
+/** Returns whether the model made an item. */
+const isModels = (item: unknown): boolean =>
+  isObject(item) &&
+  (item.role === 'assistant' || (typeof item.type === 'string' && /_call$|^reasoning$/.test(item.type)))
 
 /** Returns the kept response that the request continues; null without one. */
 function findPrevious(body: Record<string, unknown>, { responses }: World): KeptResponse | null {

@@ -15,7 +15,6 @@ import { fillFields, printSettings, type SettingsValues } from '../../core/clien
 import { PRIVATE_MODE, writePrivateFile } from '../../embedded/private-file.ts'
 import { assertAgreed } from '../confirm.ts'
 import type { Answer, Command, Context } from '../context.ts'
-import { runOperation } from '../operations/run.ts'
 import { makePainter, printRecord } from '../output.ts'
 import { type Change, setFields, undoFields } from './settings-text.ts'
 
@@ -207,6 +206,7 @@ function writeFiles(record: string, files: readonly Written[]): void {
 }
 
 async function findAccount(context: Context): Promise<string> {
+  const { runOperation } = await import('../operations/run.ts')
   const { data } = await runOperation(listAccounts, {}, context)
   const accounts = data as { readonly id: string }[]
   if (accounts.length === 1) return accounts[0]!.id
@@ -214,6 +214,7 @@ async function findAccount(context: Context): Promise<string> {
 }
 
 async function makeKey(context: Context, account_id: string, { title }: Client) {
+  const { runOperation } = await import('../operations/run.ts')
   const made = await runOperation(createKey, { account_id, name: title }, context)
   return made as { readonly id: string; readonly key: string }
 }

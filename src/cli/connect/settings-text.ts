@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Document, isMap, isSeq, parseDocument } from 'yaml'
 import type { Field, SettingsFile } from '../../../schemas/clients.ts'
-import { quoteVariable } from '../../core/clients/settings.ts'
+import { quoteToml, quoteVariable } from '../../core/clients/settings.ts'
 
 type Path = Field['path']
 
@@ -144,7 +144,7 @@ const toml: Format = {
   isSafe: (text) =>
     !UNCOMMON_TOML.test(text) &&
     splitLines(text).every((line) => !/^\s*\[/.test(line) || TABLE_HEAD.test(line)),
-  encode: (value) => JSON.stringify(value),
+  encode: quoteToml,
   read(text, path) {
     const lines = splitLines(text)
     const line = lines[findTomlLine(lines, path)]

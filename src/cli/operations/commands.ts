@@ -17,7 +17,7 @@ import {
   readLimit,
   readValue,
 } from './fields.ts'
-import { type Input, runOperation } from './run.ts'
+import type { Input } from './run.ts'
 import { inWords } from './texts.ts'
 
 /** What an id names, if it is not the first word of the command. */
@@ -113,6 +113,7 @@ function addCommand(command: Command, variants: readonly Variant[], context: Con
     if (wrong !== undefined && wrong !== null) command.error(`error: ${wrong}`)
     const prepared = { ...input, ...(await extra.prepare?.(input, raw, context)) }
     try {
+      const { runOperation } = await import('./run.ts')
       const answer = await runOperation(variant.operation, prepared, context, {
         by: by === undefined ? null : String(raw.by),
         ...(limit !== undefined && { most: raw.limit as number }),

@@ -6,6 +6,7 @@ import { type AgentFile, agentFile } from '../../../schemas/accounts/agent.ts'
 import type { showAgent } from '../../../schemas/management/accounts/agents.ts'
 import { importLog } from '../../../schemas/management/call-log.ts'
 import { USAGE_MAX_ROWS } from '../../../schemas/management/calls/usage.ts'
+import { showChannelImpact } from '../../../schemas/management/health.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { TASK_STATES } from '../../../schemas/tasks/task.ts'
@@ -17,7 +18,7 @@ import { FileProblems, findAgentConfig } from '../config/config.ts'
 import { assertAgreed, assertConfirmed } from '../confirm.ts'
 import type { Answer, Context } from '../context.ts'
 import { type JsonObject, printCount } from '../output.ts'
-import { type Input, runOperation } from './run.ts'
+import type { Input } from './run.ts'
 import { printAudit, printUsage } from './texts.ts'
 
 /** Enough for the longest persona in any script and all other fields. */
@@ -121,6 +122,17 @@ function readStates(text: string): string {
   )
 }
 
+/** Asks before models lose their last channel. */
+const confirmHold = (word: string): Extra =>
+  confirmLoss(async ({ id }, context) => {
+    const { runOperation } = await import('./run.ts')
+    const impact = await runOperation(showChannelImpact, { id }, context)
+    const orphans = impact.orphaned_models as string[]
+    if (orphans.length === 0) return null
+    const calls = impact.calls_last_hour === null ? 'an unknown number of' : String(impact.calls_last_hour)
+    return `To ${word} ${id} would leave ${orphans.join(', ')} without a channel; it had ${calls} calls in the last hour`
+  })
+
 /** By the words of the command. */
 export const EXTRAS: Readonly<Record<string, Extra>> = {
   'account create': confirmChange(({ name, credit }) => `give ${name} a credit of ${credit}`),
@@ -133,6 +145,7 @@ export const EXTRAS: Readonly<Record<string, Extra>> = {
   'wallet import-log': {
     ...confirmLoss(async ({ dry_run = true }, context) => {
       if (dry_run) return null
+      const { runOperation } = await import('./run.ts')
       const { calls, cost } = await runOperation(importLog, { dry_run: true }, context)
       return calls === 0
         ? null
@@ -182,6 +195,8 @@ until then the log has the booked calls twice.`,
     }),
   },
   'payments reconcile': failIf(({ refused, failed }) => refused + failed > 0),
+  'channels pause': confirmHold('pause'),
+  'channels drain': confirmHold('drain'),
   'channels test': failIf(({ ok }) => !ok),
   'journal import': { prepare: ({ directory }) => ({ directory: resolve(directory) }) },
   'journal abandon': confirmLoss(

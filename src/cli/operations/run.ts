@@ -14,6 +14,7 @@ import { lostSubmitOperations } from '../../../pipelines/management/calls/lost-s
 import { taskOperations } from '../../../pipelines/management/calls/tasks.ts'
 import { usageOperations } from '../../../pipelines/management/calls/usage.ts'
 import { channelOperations } from '../../../pipelines/management/channels/channels.ts'
+import { healthOperations } from '../../../pipelines/management/health/health.ts'
 import { journalOperations } from '../../../pipelines/management/jobs/journals.ts'
 import { partitionOperations } from '../../../pipelines/management/jobs/partitions.ts'
 import { baseOperations } from '../../../pipelines/management/knowledge/bases.ts'
@@ -118,6 +119,22 @@ const DOMAINS: readonly Domain[] = [
       const { openUpstream } = await wiring.upstreams()
       const processReports = () => wiring.processReports()
       return { database: await wiring.database(), catalog: () => catalog, processReports, openUpstream }
+    },
+  },
+  {
+    implementations: healthOperations,
+    async open({ wiring }) {
+      const config = requireConfig(wiring)
+      const { openUpstream } = await wiring.upstreams()
+      const catalog = createCatalog(config)
+      const processReports = () => wiring.processReports()
+      return {
+        ...(await wiring.books()),
+        config: () => config,
+        catalog: () => catalog,
+        processReports,
+        openUpstream,
+      }
     },
   },
   {

@@ -1,5 +1,6 @@
 /** The beginning of every settlement. */
 import {
+  ADMITTED_COLUMNS,
   type Admission,
   findColumn,
   SETTLED_COLUMNS,
@@ -22,13 +23,20 @@ const NOTHING = {
   usage_source: 'none',
 } as Settlement
 
+const ADMITTED = ADMITTED_COLUMNS.map((name) => `${name}: call.${name}`).join()
+/** Compiled: to spread a second object takes as long as all else of a settlement, for every call. */
+const copyAdmission: (call: Admission) => Settlement = new Function(
+  'NOTHING',
+  `return (call) => ({ ...NOTHING, ${ADMITTED} })`,
+)(NOTHING)
+
 /**
  * Begins the settlement of a call: until something better is known it was interrupted and costs nothing.
  * @param now the end of the call, epoch milliseconds
  */
-export const emptySettlement = (call: Admission, now: number): Settlement => ({
-  ...NOTHING,
-  ...call,
-  created_at: now,
-  latency_ms: Math.max(0, now - call.submitted_at),
-})
+export function emptySettlement(call: Admission, now: number): Settlement {
+  const settlement = copyAdmission(call)
+  settlement.created_at = now
+  settlement.latency_ms = Math.max(0, now - call.submitted_at)
+  return settlement
+}

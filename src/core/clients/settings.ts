@@ -45,6 +45,9 @@ export function printSettings({ format, fields }: SettingsFile): string {
 export const quoteVariable = (value: string): string =>
   /^[\w.:/@+-]*$/.test(value) ? value : JSON.stringify(value)
 
+/** Quotes a text of TOML. A flag is a word of its own. */
+export const quoteToml = (value: string): string => (value === 'true' ? value : JSON.stringify(value))
+
 const ITEM = 'name='
 
 function nestFields(fields: readonly Field[]): Tree {
@@ -93,7 +96,7 @@ function printToml(fields: readonly Field[]): string {
   const tables = new Map<string, string[]>()
   for (const { path, value } of fields) {
     const table = path.slice(0, -1).join('.')
-    tables.set(table, [...(tables.get(table) ?? []), `${path.at(-1)} = ${JSON.stringify(value)}\n`])
+    tables.set(table, [...(tables.get(table) ?? []), `${path.at(-1)} = ${quoteToml(value)}\n`])
   }
   return [...tables]
     .map(([table, lines]) => `${table === '' ? '' : `[${table}]\n`}${lines.join('')}`)

@@ -1,10 +1,13 @@
 /**
- * Measures a sound by the frames of an MP3 or the header of a WAV: upstreams that send sound seldom report its length.
+ * Measures a sound by the frames of an MP3, the header of a WAV or its container: upstreams that send sound seldom report its
+ * length.
  */
+import { measureContainerSeconds } from './container-length.ts'
 
-/** Returns the length in seconds; null where the bytes are neither, or have no sound. Never throws. */
+/** Returns the length in seconds; null where the bytes are none of these, or have no sound. Never throws. */
 export function measureAudioSeconds(bytes: Buffer): number | null {
-  const seconds = bytes.toString('latin1', 0, 4) === 'RIFF' ? measureWav(bytes) : measureMp3(bytes)
+  const isWav = bytes.toString('latin1', 0, 4) === 'RIFF'
+  const seconds = isWav ? measureWav(bytes) : (measureContainerSeconds(bytes) ?? measureMp3(bytes))
   return seconds !== null && seconds > 0 && Number.isFinite(seconds) ? seconds : null
 }
 

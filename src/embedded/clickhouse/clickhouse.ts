@@ -6,7 +6,7 @@ import type { EngineKind, Launch } from '../engine.ts'
 import { readReadyLine } from '../output-tail.ts'
 import { LOOPBACK } from '../ports.ts'
 import { readPassword } from '../private-file.ts'
-import { endWithUs, plainEnvironment } from '../programs.ts'
+import { plainEnvironment, runModule } from '../programs.ts'
 
 const USER = 'tollgate'
 const DATABASE = 'tollgate'
@@ -30,7 +30,7 @@ export function clickhouseEngine({ dataDir }: { dataDir: string }): EngineKind {
       requireChdb()
       await mkdir(folder, { recursive: true, mode: 0o700 })
       return {
-        command: [...endWithUs('SIGTERM'), process.execPath, SERVER],
+        command: runModule(SERVER),
         // In the environment and not among the arguments, which every user of the machine can read.
         env: {
           ...plainEnvironment(),

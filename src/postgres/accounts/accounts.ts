@@ -103,6 +103,14 @@ export async function listAccounts(
   return rows.map(withWallet)
 }
 
+/** Lists accounts whose balance is below zero, the lowest first. */
+export async function listNegativeAccounts(sql: Queryable, limit: number): Promise<AccountWithWallet[]> {
+  const rows = await sql<(AccountRow & WalletRow)[]>`
+    SELECT * FROM accounts AS a JOIN wallets AS w ON w.account_id = a.id
+    WHERE w.balance < 0 ORDER BY w.balance, a.id LIMIT ${limit}`
+  return rows.map(withWallet)
+}
+
 export async function showAccount(sql: Queryable, accountId: string): Promise<AccountWithWallet> {
   const [row] = await sql<(AccountRow & WalletRow)[]>`
     SELECT * FROM accounts AS a JOIN wallets AS w ON w.account_id = a.id WHERE a.id = ${accountId}`

@@ -17,6 +17,7 @@ import {
   createAccount,
   type LimitChanges,
   listAccounts,
+  listNegativeAccounts,
   type NewAccount,
   readAccountNames,
   recordView,
@@ -77,6 +78,7 @@ export interface Accounts {
   rename(accountId: string, name: string): Promise<AccountWithWallet>
   recordView(accountId: string): Promise<void>
   readNames(accountIds: readonly string[]): Promise<ReadonlyMap<string, string>>
+  listNegative(limit: number): Promise<AccountWithWallet[]>
   show(accountId: string): Promise<AccountWithWallet>
   setEnabled(accountId: string, enabled: boolean): Promise<AccountWithWallet>
   setLimits(accountId: string, limitChanges: LimitChanges): Promise<AccountWithWallet>
@@ -165,6 +167,7 @@ export function openAccounts(pools: Pools, { material, replacedAt }: KnownMaster
       recordView,
       readNames: readAccountNames,
       show: showAccount,
+      listNegative: listNegativeAccounts,
       setEnabled: setAccountEnabled,
       setLimits: setAccountLimits,
       setModels: setAccountModels,

@@ -62,6 +62,7 @@ export type RefusalCode =
   | 'journal_in_use'
   | 'idempotency_key_reuse'
   | 'webhook_not_found'
+  | 'alert_not_found'
   | 'delivery_not_found'
   | 'wrong_master_key'
   | 'schema_mismatch'

@@ -8,7 +8,7 @@ import type {
   NewMail,
   WebhookEndpoint,
 } from '../../../schemas/notifications/delivery.ts'
-import type { NewEvent } from '../../../schemas/notifications/event.ts'
+import type { NewEvent, OperatorAlert } from '../../../schemas/notifications/event.ts'
 import type { KnownMasterKey } from '../accounts/master-key.ts'
 import type { Listing } from '../listing.ts'
 import { onPool, type Pools } from '../repository.ts'
@@ -45,6 +45,7 @@ import {
   updateEndpoint,
   type WithSecret,
 } from './endpoints.ts'
+import { acknowledgeAlert, listOperatorAlerts } from './operator-alerts.ts'
 import { recordEvent } from './outbox.ts'
 import {
   type DeliveryFilter,
@@ -61,6 +62,11 @@ export interface Alerts {
   readEmailChoices(userId: string): Promise<ReadonlyMap<string, readonly string[]>>
   setEmailChoices(userId: string, accountId: string, events: readonly string[]): Promise<void>
   recordBreakers(breakers: readonly Breaker[]): Promise<void>
+}
+
+export interface OperatorAlerts {
+  list(query: Parameters<typeof listOperatorAlerts>[1]): Promise<OperatorAlert[]>
+  acknowledge(id: string, note: string): Promise<OperatorAlert>
 }
 
 export interface Webhooks {
@@ -97,6 +103,7 @@ export interface Events {
 
 export interface NotificationRepositories {
   readonly alerts: Alerts
+  readonly operatorAlerts: OperatorAlerts
   readonly webhooks: Webhooks
   readonly deliveries: Deliveries
   readonly events: Events
@@ -114,6 +121,7 @@ export function openNotifications(
       setEmailChoices,
       recordBreakers,
     }),
+    operatorAlerts: onPool(main, { list: listOperatorAlerts, acknowledge: acknowledgeAlert }),
     webhooks: {
       ...onPool(main, {
         list: listEndpoints,

@@ -1,6 +1,6 @@
 /** Payments: their rows, before the provider knows of them and after. */
 import type { Credits } from '../../../schemas/money.ts'
-import type { Payment, PaymentKind, Price } from '../../../schemas/payments/payment.ts'
+import type { Payment, PaymentKind, PaymentState, Price } from '../../../schemas/payments/payment.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { recordOperation } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
@@ -63,6 +63,9 @@ export async function showPayment(sql: Queryable, id: string): Promise<Payment> 
 export interface PaymentsQuery {
   /** Null: of all accounts. */
   readonly accountId: string | null
+  /** Part of an id, or of the account's name. Default: every payment. */
+  readonly search?: string | null
+  readonly state?: PaymentState | null
   /** The id before which the list begins; null: at the newest. */
   readonly before: string | null
   readonly limit: number
@@ -71,12 +74,14 @@ export interface PaymentsQuery {
 /** Lists payments, the newest first. */
 export async function listPayments(
   sql: Queryable,
-  { accountId, before, limit }: PaymentsQuery,
+  { accountId, search = null, state = null, before, limit }: PaymentsQuery,
 ): Promise<Payment[]> {
   const rows = await sql<PaymentRow[]>`
     ${selectPayments(sql)}
     WHERE true
       ${accountId === null ? sql`` : sql`AND p.account_id = ${accountId}`}
+      ${search === null ? sql`` : sql`AND position(lower(${search}) IN lower(concat_ws(' ', p.id, p.intent_id, p.account_id, (SELECT name FROM accounts WHERE id = p.account_id)))) > 0`}
+      ${state === null ? sql`` : sql`AND p.state = ${state}`}
       ${before === null ? sql`` : sql`AND p.id < ${before}`}
     ORDER BY p.id DESC LIMIT ${limit}`
   return rows.map(toPayment)

@@ -14,7 +14,7 @@ import { joinFields, writeField } from './agent-body.ts'
 import type { ChatCompletionsCall } from './dialect.ts'
 
 /** Fields that a chat has in another form, or not at all. */
-const REPLACED: ReadonlySet<string> = new Set(['prompt', 'suffix', 'echo', 'best_of', 'logprobs'])
+const REPLACED: ReadonlySet<string> = new Set(['messages', 'prompt', 'suffix', 'echo', 'best_of', 'logprobs'])
 
 /** Returns the body as one of a chat. @throws Failure `invalid_request` with a message that names the field */
 export function writePromptAsChat(given: Buffer): RewrittenBody {

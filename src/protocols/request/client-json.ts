@@ -175,6 +175,12 @@ function alternativesFor(value: object, { options = [], discriminator }: Definit
   return options.filter((option) => readDefinition(option).type === type)
 }
 
+/** Returns whether a list at any depth is long: most requests have none, and need no look at each item. */
+const holdsLongList = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  ((Array.isArray(value) && value.length > CHECKED_TOGETHER) || Object.values(value).some(holdsLongList))
+
 /** Returns the first complaint about an item of a long list that the schema knows, at any depth. */
 function issueInLongLists(schema: ZodType, value: unknown): Issue | null {
   if (typeof value !== 'object' || value === null || isRawNumber(value)) return null
@@ -209,7 +215,7 @@ function issueInLongLists(schema: ZodType, value: unknown): Issue | null {
 
 /** @throws Failure `invalid_request` with the first complaint of `schema` */
 export function readClientJson<T>(schema: ZodType<T>, value: unknown): T {
-  const early = issueInLongLists(schema, value)
+  const early = holdsLongList(value) ? issueInLongLists(schema, value) : null
   if (early !== null) throw invalidField(pathText(early.path), early.message)
   const parsed = schema.safeParse(value, PLAIN_ISSUES)
   if (parsed.success) return parsed.data

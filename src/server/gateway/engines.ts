@@ -20,6 +20,8 @@ import { watchEngines } from './engine-watch.ts'
 import type { openGatewayJournal } from './journal/journal.ts'
 
 const MAX_CONNECTIONS = 4
+/** No call waits for it, and each ping is work for an embedded one. */
+const CLICKHOUSE_PING_INTERVAL_MS = 3_000
 /** A bucket bills each request. */
 const BUCKET_PING_INTERVAL_MS = 10_000
 const MS_PER_SECOND = 1000
@@ -69,7 +71,12 @@ export async function openEngines(boot: Boot, tools: Tools, openJournal: typeof 
         onPinged: (isUp) => (isUp ? credentials.onDatabaseFound() : credentials.onDatabaseLost()),
       },
       { title: 'NATS', name: 'nats', ping: () => journal.pingNats() },
-      { title: 'ClickHouse', name: 'clickhouse', ping: () => callLog.ping() },
+      {
+        title: 'ClickHouse',
+        name: 'clickhouse',
+        ping: () => callLog.ping(),
+        intervalMs: CLICKHOUSE_PING_INTERVAL_MS,
+      },
       {
         title: 'the object store',
         name: 'files',

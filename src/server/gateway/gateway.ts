@@ -1,4 +1,5 @@
 /** One gateway process: everything a call needs, wired together. */
+import { hostname } from 'node:os'
 import { from } from 'rxjs'
 import { openFreshPages } from '../../../pipelines/call-log/fresh-pages.ts'
 import { makeErrorReply } from '../../../pipelines/calls/errors.ts'
@@ -13,6 +14,7 @@ import { AUTH_MESSAGES } from '../../../schemas/failure.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import type { CallLog, CallPages } from '../../clickhouse/call-log.ts'
 import { openConfiguration } from '../../config/edit.ts'
+import { CONFIGURATION_EDITOR } from '../../config/entries.ts'
 import { readConsole } from '../../console/files.ts'
 import { addressPrefix } from '../../core/keys/address-prefix.ts'
 import { stillHolds } from '../../core/still-holds.ts'
@@ -261,10 +263,15 @@ function managementServices(
       catalog,
       processReports: published.processReports,
       openUpstream: (call) => observeUpstream((handler) => callUpstream(keyed(call), handler)),
+      callLog,
+      config,
     },
     configuration: {
       file: openConfiguration(boot.configPath, makeConfigEnvironment(boot.simulatorUrl)),
       isRefused: configuration.isRefused,
+      edit: CONFIGURATION_EDITOR,
+      host: hostname(),
+      processReports: published.processReports,
     },
     journals: journalServices(tasks.nats, log, () => [boot.dataDir, ...config().journals.import_roots]),
     live: { ...published, overviews: watchOverviews(published) },

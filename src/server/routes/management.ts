@@ -15,12 +15,13 @@ import { lostSubmitOperations } from '../../../pipelines/management/calls/lost-s
 import { searchOperations } from '../../../pipelines/management/calls/search.ts'
 import { type TaskServices, taskOperations } from '../../../pipelines/management/calls/tasks.ts'
 import { usageOperations } from '../../../pipelines/management/calls/usage.ts'
-import { type ChannelServices, channelOperations } from '../../../pipelines/management/channels/channels.ts'
+import { channelOperations } from '../../../pipelines/management/channels/channels.ts'
 import {
   type ConfigurationServices,
   configurationOperations,
 } from '../../../pipelines/management/configuration/configuration.ts'
 import { serveOperation } from '../../../pipelines/management/endpoint.ts'
+import { type HealthServices, healthOperations } from '../../../pipelines/management/health/health.ts'
 import type { ManagementAccess } from '../../../pipelines/management/identify.ts'
 import { jobOperations } from '../../../pipelines/management/jobs/jobs.ts'
 import { type JournalServices, journalOperations } from '../../../pipelines/management/jobs/journals.ts'
@@ -70,7 +71,7 @@ export interface ManagementServices {
   readonly tasks: TaskServices
   readonly imports: ImportServices
   readonly webhooks: WebhookServices
-  readonly channels: ChannelServices
+  readonly channels: HealthServices
   readonly configuration: ConfigurationServices
   readonly journals: JournalServices
   readonly live: LiveServices
@@ -107,7 +108,7 @@ export function managementRoutes(services: ManagementServices): RoutedPath[] {
     ...serve(services.tasks, taskOperations),
     ...serve(services.imports, importOperations),
     ...serve(services.webhooks, webhookOperations),
-    ...serve(services.channels, channelOperations),
+    ...serve(services.channels, [...channelOperations, ...healthOperations]),
     ...serve(services.configuration, configurationOperations),
     ...serve(services.journals, journalOperations),
     ...serve(live, liveOperations),

@@ -52,11 +52,12 @@ export function printBanner(facts: BannerFacts, isTerminal: boolean): string {
     '',
     `  Tollgate ${facts.version} is ready (${(facts.startMs / 1000).toFixed(1)} s)`,
     '',
+    ...printConsoleLines(facts, isTerminal),
     ...printAddressLines(facts),
     ...(facts.key === null
       ? []
       : [`  API key        ${isTerminal ? facts.key : `first_key in ${facts.runFile}`}`]),
-    ...printConsoleLines(facts, isTerminal),
+    ...printConnectLines(facts),
     ...(facts.credit === null ? [] : [`  Balance        ${facts.credit} credits`]),
     `  Configuration  ${configuration}`,
     `  Data           ${facts.dataDir}`,
@@ -103,6 +104,15 @@ function printConsoleLines({ consoleUrl, signInUrl, runFile }: BannerFacts, isTe
   return [`  Console        ${consoleUrl}; sign_in_url in ${runFile} signs you in, once, within 15 minutes`]
 }
 
+/** Agents need a key and a model to call. */
+const printConnectLines = ({ baseUrl, key, model }: BannerFacts): string[] =>
+  baseUrl === null || key === null || model === null
+    ? []
+    : [
+        '  Claude Code    npm run -s tollgate -- connect claude',
+        '  Codex          npm run -s tollgate -- connect codex',
+      ]
+
 function printCallLines({ key, model, baseUrl, runFile }: BannerFacts, isTerminal: boolean): string[] {
   if (baseUrl === null) return []
   if (key === null)
@@ -132,11 +142,6 @@ function printCallLines({ key, model, baseUrl, runFile }: BannerFacts, isTermina
     '  And what it cost:',
     '',
     `curl '${baseUrl}/v1/logs?limit=1' -H ${authorization}`,
-    '',
-    '  Set up Claude Code, or Codex:',
-    '',
-    'npm run -s tollgate -- connect claude',
-    'npm run -s tollgate -- connect codex',
     '',
   ]
 }

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Boot, CHILD_MARK, type ToChild, type ToParent } from '../messages.ts'
+import { type Boot, CHILD_MARK, type ChildRole, type ToChild, type ToParent } from '../messages.ts'
 import { KILL_AFTER_MS } from './stop-bounds.ts'
 
 const FIRST_RESTART_DELAY_MS = 100
@@ -17,7 +17,7 @@ const READY_BOUND_MS = 30_000
  * once. V8 itself begins when less room is left than young objects take, 16 MB. With a heap as small as these that is
  * always, and under load one marking follows another: they took two fifths of a gateway's time.
  *
- * Young objects have their 16 MB from the beginning. V8 would begin with one, and where bodies of 100 KB pass it stays
+ * Young objects of a gateway have their 16 MB from the beginning. V8 would begin with one, and where bodies of 100 KB pass it stays
  * small: calls still under way then count as old, and their bodies are freed only by marking, sixteen times a second.
  *
  * One thread helps the collector. V8 would take four, and with large bodies they take the event loop's core from it.
@@ -25,9 +25,10 @@ const READY_BOUND_MS = 30_000
 const HEAP_FLAGS = [
   '--incremental-marking-soft-trigger=80',
   '--incremental-marking-hard-trigger=90',
-  '--min-semi-space-size=16',
+  '--max-semi-space-size=16',
   '--v8-pool-size=1',
 ]
+const GATEWAY_FLAGS = ['--min-semi-space-size=16']
 
 interface ChildLog {
   debug(details: object, message: string): void
@@ -36,7 +37,9 @@ interface ChildLog {
 }
 
 interface ChildOptions {
-  readonly boot: Boot
+  readonly role: ChildRole
+  /** Which of the processes with this role; 0 where there is one. */
+  readonly index: number
   /** The lock of the data directory. The child inherits it: the directory stays locked while the child lives. */
   readonly lockFd?: number
   readonly log: ChildLog
@@ -45,18 +48,28 @@ interface ChildOptions {
   readonly onReady: (child: ServiceChild) => void
 }
 
+/** How a process ended, in words. */
+interface End {
+  readonly why: string
+  readonly message: string
+}
+
 export class ServiceChild {
   readonly name: string
   readonly #options: ChildOptions
+  #boot: Omit<Boot, 'role' | 'index'> | null = null
   #process: ChildProcess | null = null
+  /** The process has nothing to run yet. */
+  #isLoading = false
+  /** Resolves when the process has ended, or could not begin. */
+  #end: Promise<End> = Promise.resolve({ why: '', message: '' })
   readonly #stop = new AbortController()
   #restarts = 0
   isReady = false
 
   constructor(options: ChildOptions) {
     this.#options = options
-    const { role, index } = options.boot
-    this.name = `${role}-${index}`
+    this.name = `${options.role}-${options.index}`
   }
 
   get #isStopping(): boolean {
@@ -75,24 +88,40 @@ export class ServiceChild {
     if (this.#process?.connected) this.#process.send(message)
   }
 
-  /**
-   * Starts the child, with the program that this process runs. Resolves when the child is ready; rejects with the
-   * child's message when it cannot begin.
-   */
-  start(): Promise<void> {
-    if (this.#isStopping) return Promise.reject(new Error(`${this.name} is being stopped`))
-    const { boot, lockFd, log } = this.#options
-    const child = fork(process.argv[1]!, [`${CHILD_MARK}${boot.role}`, `--index=${boot.index}`], {
-      execArgv: [...process.execArgv, ...HEAP_FLAGS],
+  /** Begins a process, with the program that this one runs. It loads its code meanwhile, and waits for {@link start}. */
+  load(): void {
+    const { role, index, lockFd } = this.#options
+    const child = fork(process.argv[1]!, [`${CHILD_MARK}${role}`, `--index=${index}`], {
+      execArgv: [...process.execArgv, ...HEAP_FLAGS, ...(role === 'gateway' ? GATEWAY_FLAGS : [])],
       serialization: 'advanced',
       stdio: ['ignore', 'inherit', 'inherit', 'ipc', lockFd ?? 'ignore'],
       // Ctrl-C reaches every process of the terminal; only the supervisor decides who ends when.
       detached: true,
     })
     this.#process = child
+    this.#isLoading = true
+    this.#end = new Promise((resolve) => {
+      child.on('error', ({ message }) => {
+        // An exit follows where there is a process.
+        if (child.pid === undefined) resolve({ why: message, message: `could not be started: ${message}` })
+      })
+      child.once('exit', (code, signal) => {
+        const why = signal ?? `exit code ${code}`
+        resolve({ why, message: `ended before it was ready (${why})` })
+      })
+    })
+  }
+
+  /** Starts the child. Resolves when it is ready; rejects with the child's message when it cannot begin. */
+  start(boot: Omit<Boot, 'role' | 'index'>): Promise<void> {
+    if (this.#isStopping) return Promise.reject(new Error(`${this.name} is being stopped`))
+    this.#boot = boot
+    const { role, index, log } = this.#options
+    if (!this.#isLoading) this.load()
+    this.#isLoading = false
+    const child = this.#process!
     const startedAt = performance.now()
-    const hasBegun = child.pid !== undefined
-    if (hasBegun) child.send({ type: 'boot', boot } satisfies ToChild)
+    this.send({ type: 'boot', boot: { ...boot, role, index } })
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         // Another one takes its place: it must no longer become ready.
@@ -115,19 +144,14 @@ export class ServiceChild {
           reject(new Error(message.message))
         } else this.#options.onMessage(this, message)
       })
-      child.on('error', (error) => {
-        // An exit follows where there is a process.
-        if (hasBegun) return
+      void this.#end.then(({ why, message }) => {
         clearTimeout(timer)
-        this.#process = null
-        reject(new Error(`${this.name} could not be started: ${error.message}`))
-      })
-      child.once('exit', (code, signal) => {
-        clearTimeout(timer)
+        reject(new Error(`${this.name} ${message}`))
+        if (this.#process !== child) return
         const wasReady = this.isReady
         this.isReady = false
-        reject(new Error(`${this.name} ended before it was ready (${signal ?? `exit code ${code}`})`))
-        if (!this.#isStopping && wasReady) void this.#restart(startedAt, signal ?? `exit code ${code}`)
+        if (child.pid === undefined) this.#process = null
+        if (!this.#isStopping && wasReady) void this.#restart(startedAt, why)
       })
     })
   }
@@ -141,7 +165,7 @@ export class ServiceChild {
       await sleep(delay, undefined, { signal: this.#stop.signal }).catch(() => {})
       if (this.#isStopping) return
       try {
-        return await this.start()
+        return await this.start(this.#boot!)
       } catch (error) {
         this.#process?.kill('SIGKILL')
         why = (error as Error).message

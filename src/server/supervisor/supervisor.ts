@@ -2,7 +2,6 @@
  * `tollgate serve`: holds the data directory, starts the engines that are not configured, brings the schemas up to
  * date, forks the gateways, the settler and the task workers, and ends all of it in order.
  */
-
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { Settings } from '../../../schemas/config/settings.ts'
@@ -29,7 +28,6 @@ import { ConfigurationError, makeConfigEnvironment } from '../configuration.ts'
 import type { Boot, ChildRole } from '../messages.ts'
 import { logUncaughtExceptions } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
-import { listenForOperators } from './admin-listener.ts'
 import { type BannerFacts, findBannerModel, printBanner, printFactsJson } from './banner.ts'
 import { ServiceChild } from './children.ts'
 import { provideFirstAccess } from './first-access.ts'
@@ -167,6 +165,8 @@ class Service {
     this.#checkCertificate()
     await this.#choosePort()
     const embedded = this.#listEmbeddedEngines(wantsSimulator)
+    // Their code loads while the engines start.
+    const children = this.#loadChildren()
     const engines = await startEmbedded({
       dataDir: settings.dataDir,
       lockFd: this.#lock.fd,
@@ -189,15 +189,18 @@ class Service {
     }
     signal.throwIfAborted()
     const [, first] = await Promise.all([
-      this.#startChildren(boot),
+      Promise.all(children.map((child) => child.start(boot))),
       provideFirstAccess(settings, boot, config),
     ])
     const hasGateway = settings.roles.includes('gateway')
-    if (boot.admin !== null && !hasGateway)
+    if (boot.admin !== null && !hasGateway) {
+      const { listenForOperators } = await import('./admin-listener.ts')
+      const metricsText = () => this.#gatherer!.gatherText()
       this.#adminListener = await listenForOperators(boot.admin, {
         unreadiness: () => this.#unreadiness(),
-        metricsText: () => this.#gatherer!.gatherText(),
+        metricsText,
       })
+    }
     if (boot.hasSimulatedCards && hasGateway) await this.#nameWebhook(boot)
     const scheme = settings.tls === null ? 'http' : 'https'
     const baseUrl = hasGateway ? localUrl(settings.host, port, scheme) : null
@@ -321,19 +324,19 @@ class Service {
   }
 
   async #readSavedMasterKey(embeddedUrl: string | null): Promise<Buffer> {
-    if (embeddedUrl !== null) {
-      await completeRotation(this.#settings.dataDir, embeddedUrl)
-      return readMasterKey(this.#settings.dataDir)
-    }
-    throw new Error(
-      'TOLLGATE_MASTER_KEY is required with a PostgreSQL of your own (DATABASE_URL): 32 bytes, hex or base64. Make one with: openssl rand -hex 32',
-    )
+    if (embeddedUrl === null)
+      throw new Error(
+        'TOLLGATE_MASTER_KEY is required with a PostgreSQL of your own (DATABASE_URL): 32 bytes, hex or base64. Make one with: openssl rand -hex 32',
+      )
+    await completeRotation(this.#settings.dataDir, embeddedUrl)
+    return readMasterKey(this.#settings.dataDir)
   }
 
-  async #startChildren(boot: Omit<Boot, 'role' | 'index'>): Promise<void> {
+  #loadChildren(): ServiceChild[] {
     const child = (role: ChildRole, index: number) =>
       new ServiceChild({
-        boot: { ...boot, role, index },
+        role,
+        index,
         lockFd: this.#lock.fd,
         log: this.#log,
         onMessage: (from, message) => this.#gatherer?.onMessage(from, message),
@@ -349,7 +352,8 @@ class Service {
       this.#gateways = Array.from({ length: workers }, (_, index) => child('gateway', index))
     const children = [...this.#gateways, this.#settler, this.#tasks].filter((c) => c !== null)
     this.#gatherer = new MetricsGatherer(children, () => this.#engines?.readHealth() ?? {})
-    await Promise.all(children.map((c) => c.start()))
+    for (const child of children) child.load()
+    return children
   }
 
   #onEngineEvent(event: EngineEvent): void {
@@ -362,7 +366,7 @@ class Service {
   #announceEngines(children: readonly ServiceChild[]): void {
     const health = this.#engines?.readHealth() ?? {}
     const engines = Object.fromEntries(Object.entries(health).map(([name, { state }]) => [name, state]))
-    for (const child of children) child.send({ type: 'engines', engines })
+    for (const child of children) if (child.isReady) child.send({ type: 'engines', engines })
   }
 
   /** Returns why a service without a gateway does not do its work; null while it does. */

@@ -1,103 +1,211 @@
 /**
  * Runs coding agents without their screens: each gets the settings that `tollgate connect` writes, in a separate home, and the
- * prompt on stdin. What it prints is its one turn; the tools that the model calls are the agent's own.
+ * prompt on stdin. What it prints is its turn; the tools that the model calls are the agent's own.
  */
 import { spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  hasReadEnough,
+  hasServer,
+  makeHome,
+  PICTURE,
+  RESULT,
+  readResult,
+  SERVER_NAME,
+  toolsServer,
+  writeTask,
+} from './agent-home.js'
 import { drive } from './driver.js'
 
+const LEAVE_INTERVAL_MS = 100
+const MOST_LEAVING_MS = 5_000
 const BIN = join(import.meta.dirname, '../node_modules/.bin')
+const { PATH, PYTHONPATH } = process.env
+const KEPT_ENV = { PATH: `${BIN}${delimiter}${PATH}`, ...(PYTHONPATH && { PYTHONPATH }) }
+const withPicture = (words) => `@${PICTURE} ${words}`
 
+/**
+ * How each is run. `next` makes it go on with its last conversation, `attach` shows it the picture, `serve` adds tools of a
+ * server, `calls` are its tools for the steps of a task.
+ */
 const AGENTS = {
-  '@anthropic-ai/claude-code': ({ baseUrl, key, model }) => ({
-    command: ['claude', '-p'],
-    env: {
-      ANTHROPIC_BASE_URL: baseUrl,
-      ANTHROPIC_AUTH_TOKEN: key,
-      ANTHROPIC_MODEL: model,
-      ANTHROPIC_DEFAULT_OPUS_MODEL: model,
-      ANTHROPIC_DEFAULT_SONNET_MODEL: model,
-      ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
+  '@anthropic-ai/claude-code': {
+    command: ({ tools }) => [
+      ...['claude', '-p', '--allowedTools', 'Bash,Read,Write'],
+      ...(hasServer(tools) ? ['--mcp-config', 'tools.json'] : []),
+    ],
+    next: ['--continue'],
+    attach: { words: withPicture },
+    serve: ({ write }, server) =>
+      write('work/tools.json', JSON.stringify({ mcpServers: { [SERVER_NAME]: server } })),
+    calls: {
+      shell: (command) => ['Bash', { command, description: 'One step' }],
+      read: (file_path) => ['Read', { file_path }],
+      write: (file_path, content) => ['Write', { file_path, content }],
     },
-  }),
-  '@openai/codex': ({ baseUrl, key, model }) => ({
-    command: ['codex', 'exec', '--skip-git-repo-check', '-'],
-    files: {
-      '.codex/config.toml': [
-        `model = "${model}"`,
-        'model_provider = "tollgate"',
-        '[model_providers.tollgate]',
-        'name = "Tollgate"',
-        `base_url = "${baseUrl}/v1"`,
-        'wire_api = "responses"',
-        `experimental_bearer_token = "${key}"`,
-      ].join('\n'),
+  },
+  '@openai/codex': {
+    command: () => ['codex', 'exec'],
+    next: ['resume', '--last'],
+    options: ['--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox'],
+    last: ['-'],
+    attach: { options: ['--image', PICTURE] },
+    serve: ({ append }, { command, args }) =>
+      append(
+        '.codex/config.toml',
+        `\n[mcp_servers.${SERVER_NAME}]\ncommand = "${command}"\nargs = ${JSON.stringify(args)}\n`,
+      ),
+    calls: { shell: (cmd) => ['exec_command', { cmd }] },
+  },
+  '@google/gemini-cli': {
+    command: () => ['gemini', '--skip-trust', '--yolo'],
+    // It would start itself a second time, for more memory.
+    env: { GEMINI_CLI_NO_RELAUNCH: 'true' },
+    next: ['--resume', 'latest'],
+    last: ['-p', ''],
+    attach: { words: withPicture },
+    serve: ({ merge }, server) => merge('.gemini/settings.json', { mcpServers: { [SERVER_NAME]: server } }),
+    calls: {
+      shell: (command) => ['run_shell_command', { command }],
+      read: (file_path) => ['read_file', { file_path }],
+      write: (file_path, content) => ['write_file', { file_path, content }],
     },
-  }),
-  '@google/gemini-cli': ({ baseUrl, key, model }) => ({
-    command: ['gemini', '--skip-trust', '-p', ''],
-    env: { GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: baseUrl, GEMINI_MODEL: model },
-    files: { '.gemini/settings.json': '{"security": {"auth": {"selectedType": "gemini-api-key"}}}' },
-  }),
-  '@qwen-code/qwen-code': ({ baseUrl, key, model }) => ({
-    command: ['qwen'],
-    env: { OPENAI_API_KEY: key, OPENAI_BASE_URL: `${baseUrl}/v1`, OPENAI_MODEL: model },
-    files: { '.qwen/settings.json': '{"security": {"auth": {"selectedType": "openai"}}}' },
-  }),
-  'opencode-ai': ({ baseUrl, key, model }) => ({
-    command: ['opencode', 'run'],
-    files: {
-      '.config/opencode/opencode.json': JSON.stringify({
-        model: `tollgate/${model}`,
-        provider: {
-          tollgate: {
-            npm: '@ai-sdk/openai-compatible',
-            name: 'Tollgate',
-            options: { baseURL: `${baseUrl}/v1`, apiKey: key },
-            models: { [model]: { name: model } },
-          },
-        },
+  },
+  '@qwen-code/qwen-code': {
+    command: () => ['qwen', '--yolo'],
+    env: { QWEN_CODE_NO_RELAUNCH: 'true' },
+    next: ['--continue'],
+    attach: {
+      words: withPicture,
+      setUp: ({ merge }) =>
+        merge('.qwen/settings.json', { model: { generationConfig: { modalities: { image: true } } } }),
+    },
+    serve: ({ merge }, server) => merge('.qwen/settings.json', { mcpServers: { [SERVER_NAME]: server } }),
+    calls: {
+      shell: (command) => ['run_shell_command', { command, is_background: false }],
+      read: (file_path) => ['read_file', { file_path }],
+      write: (file_path, content) => ['write_file', { file_path, content }],
+    },
+  },
+  'opencode-ai': {
+    command: () => ['opencode', 'run', '--auto', '--title', 'A test'],
+    // It waits for its vendor's list of models.
+    env: { OPENCODE_DISABLE_MODELS_FETCH: '1' },
+    next: ['--continue'],
+    attach: {
+      options: ['--file', PICTURE],
+      setUp({ merge }, { model }) {
+        const sees = { attachment: true, modalities: { input: ['text', 'image'], output: ['text'] } }
+        merge('.config/opencode/opencode.json', { provider: { tollgate: { models: { [model]: sees } } } })
+      },
+    },
+    serve: ({ merge }, { command, args }) =>
+      merge('.config/opencode/opencode.json', {
+        mcp: { [SERVER_NAME]: { type: 'local', command: [command, ...args] } },
       }),
+    calls: {
+      shell: (command) => ['bash', { command, description: 'One step' }],
+      read: (filePath) => ['read', { filePath }],
+      write: (filePath, content) => ['write', { filePath, content }],
     },
-  }),
+  },
+  '@continuedev/cli': {
+    command: () => ['cn', '--auto', '-p'],
+    next: ['--resume'],
+    serve: ({ append }, { command, args }) =>
+      append(
+        '.continue/config.yaml',
+        `mcpServers:\n  - name: ${SERVER_NAME}\n    command: ${command}\n    args: ${JSON.stringify(args)}\n`,
+      ),
+    calls: {
+      shell: (command) => ['Bash', { command }],
+      read: (filepath) => ['Read', { filepath }],
+      write: (filepath, content) => ['Write', { filepath, content }],
+    },
+  },
+  // It has no tools: it edits the file that it is given as the model's answer says.
+  'aider-chat': {
+    command: ({ hasTask }) => [
+      ...['python3', '-m', 'aider', '--no-git', '--yes-always', '--analytics-disable', '--no-check-update'],
+      ...[
+        '--no-show-release-notes',
+        '--no-show-model-warnings',
+        '--no-pretty',
+        '--message-file',
+        '../prompt.txt',
+      ],
+      ...(hasTask ? [RESULT.name] : []),
+    ],
+    next: ['--restore-chat-history'],
+    // Without it, it waits for a list of models that another vendor keeps.
+    setUp: ({ write }) => write('.aider/caches/model_prices_and_context_window.json', '{"sim": {}}'),
+    // Without what it says of itself.
+    readAnswer: (printed) =>
+      printed
+        .split('Repo-map: disabled')
+        .at(-1)
+        .replaceAll(/^(?:Added |Restored |Tokens:|Applied ).*$/gm, ''),
+    attach: {
+      options: [PICTURE],
+      setUp({ write }, { model }) {
+        const sees = { litellm_provider: 'openai', mode: 'chat', supports_vision: true }
+        write('.aider.model.metadata.json', JSON.stringify({ [`openai/${model}`]: sees }))
+      },
+    },
+  },
 }
 
 const openWith = (_, name) => (given) => {
+  const agent = AGENTS[name]
+  const home = makeHome(given)
+  if (hasServer(given.tools)) agent.serve(home, toolsServer(given.tools))
+  agent.setUp?.(home)
+  const image = given.image === null ? {} : agent.attach
+  image.setUp?.(home, given)
   let prompt = ''
+  let turns = 0
   return {
     say(words) {
-      prompt = words
+      prompt = given.hasTask ? writeTask(agent.calls, home.work) : (image.words ?? String)(words)
     },
     async *turn() {
-      const home = mkdtempSync(join(tmpdir(), 'tollgate-agent-'))
-      const { command, env = {}, files = {} } = AGENTS[name](given)
-      for (const [path, content] of Object.entries(files)) {
-        mkdirSync(dirname(join(home, path)), { recursive: true })
-        writeFileSync(join(home, path), content)
-      }
-      const work = join(home, 'work')
-      mkdirSync(work)
-      const [program, ...args] = command
-      const child = spawn(join(BIN, program), args, {
-        cwd: work,
-        env: { PATH: process.env.PATH, HOME: home, ...env },
+      const { next, options = [], last = [] } = agent
+      const [program, ...args] = [
+        ...agent.command(given),
+        ...(turns++ > 0 ? next : []),
+        ...[...options, ...(image.options ?? []), ...last],
+      ]
+      home.write('prompt.txt', prompt)
+      const child = spawn(program, args, {
+        cwd: home.work,
+        env: { ...KEPT_ENV, HOME: home.path, ...agent.env },
       })
+      // One that fails at once, or reads the file, reads nothing.
+      child.stdin.on('error', () => {})
       child.stdin.end(prompt)
-      const [printed, complaint, code] = await Promise.all([
+      const ended = Promise.all([
         text(child.stdout),
         text(child.stderr),
         new Promise((resolve) => child.once('exit', resolve)),
       ])
-      rmSync(home, { recursive: true, force: true, maxRetries: 5 })
+      if (given.leaveAfterCharacters !== null) {
+        while (child.exitCode === null && !(await hasReadEnough(given))) await sleep(LEAVE_INTERVAL_MS)
+        child.kill('SIGINT')
+        setTimeout(() => child.kill('SIGKILL'), MOST_LEAVING_MS).unref()
+        yield '.'.repeat(given.leaveAfterCharacters)
+      }
+      const [printed, complaint, code] = await ended
       if (code !== 0) throw new Error(`it ended with ${code}: ${complaint.slice(-400)}`)
-      yield printed.trim()
+      if (given.hasTask && readResult(home.work) !== RESULT.content)
+        throw new Error(`the task is not done: ${printed}`)
+      yield (agent.readAnswer ?? String)(printed).trim()
       return []
     },
+    close: home.remove,
   }
 }
 
 // Each is a large program.
-await drive(openWith, 2)
+await drive(openWith, 4)

@@ -1,6 +1,6 @@
 /**
  * What every driver does with its client: it holds the conversation of each case, and prints what the client saw as JSON.
- * Input is JSON on stdin: `{protocol, package, cases: [{baseUrl, key, model, prompt, tools, image, followUp, leaveAfterCharacters}]}`.
+ * Input is JSON on stdin: `{protocol, package, cases: [{baseUrl, key, model, prompt, tools, image, followUp, leaveAfterCharacters, hasTask, files}]}`.
  */
 import { text } from 'node:stream/consumers'
 
@@ -16,7 +16,7 @@ export const TOOL_SCHEMA = {
   additionalProperties: false,
 }
 
-const printResult = ({ name, input }) => `${name} of ${input.place}`
+export const printResult = ({ name, input }) => `${name} of ${input.place}`
 
 /** The parts of a user's message in generate-content. */
 export const toParts = (words, image) => {
@@ -26,8 +26,9 @@ export const toParts = (words, image) => {
 
 async function converse(open, given) {
   const seen = { turns: [], hasLeft: false, error: null }
+  let conversation
   try {
-    const conversation = open(given)
+    conversation = open(given)
     conversation.say(given.prompt, given.image)
     let { followUp } = given
     while (seen.turns.length < MOST_TURNS) {
@@ -62,6 +63,8 @@ async function converse(open, given) {
     const message = String(error.message).replaceAll(given.baseUrl, '').slice(0, 500)
     seen.error = { name: error.constructor.name, status, message }
     return seen
+  } finally {
+    conversation?.close?.()
   }
 }
 

@@ -112,7 +112,9 @@ t.test('operators', async (t) => {
       t.same({ code, stderr }, { code: 0, stderr: '' })
       return JSON.parse(stdout)
     }
-    t.match(await run('pause', CHANNEL), { id: CHANNEL, state: 'paused' })
+    const asked = await tollgate(['channels', 'pause', CHANNEL], env)
+    t.match(asked, { code: 1, stderr: `would leave ${MODEL} without a channel` }, 'it asks first')
+    t.match(await run('pause', CHANNEL, '--yes'), { id: CHANNEL, state: 'paused' })
     await isRefused()
     const listed = (await run()) as { id: string; state: string }[]
     t.equal(listed.find(({ id }) => id === CHANNEL)?.state, 'paused')

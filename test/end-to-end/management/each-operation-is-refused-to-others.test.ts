@@ -107,6 +107,7 @@ t.test('permissions', async (t) => {
     budgets: budget.id,
     calls: '1',
     channels: 'simulated',
+    'installation/alerts': 'evt_1',
     'installation/lost-submits': 'vid_1',
     'installation/refused-payment-events': 'evt_1',
     'installation/tasks': 'vid_1',

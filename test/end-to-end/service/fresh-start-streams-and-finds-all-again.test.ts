@@ -13,12 +13,15 @@ import { EngineRecord } from '../../../src/embedded/supervisor.ts'
 import { testDataDir } from '../../support/engines.ts'
 import { eventually, type LogJson, until } from '../../support/service.ts'
 import { isRunning } from '../chaos/processes.ts'
-import { type ServeProcess, serveProcess } from './serve-process.ts'
+import { NPM_START, type ServeProcess, serveProcess } from './serve-process.ts'
 
 const run = promisify(execFile)
 const STAND_IN = fileURLToPath(new URL('./curl-stand-in.ts', import.meta.url))
 const USUAL_PORT = 8080
 
+const STRIP_TYPES = fileURLToPath(new URL('../../../scripts/strip-types.ts', import.meta.url))
+
+await run(process.execPath, [STRIP_TYPES])
 const cwd = await testDataDir(t)
 const dataDir = join(cwd, '.tollgate')
 
@@ -42,7 +45,7 @@ interface Banner {
 
 /** Starts it and waits for what it prints. */
 async function start(env: Readonly<Record<string, string>> = {}): Promise<Banner & { serve: ServeProcess }> {
-  const serve = serveProcess(t, { cwd, env })
+  const serve = serveProcess(t, { cwd, env, command: NPM_START })
   const text = await eventually('the banner', () =>
     serve.stdout().includes('Stop with Ctrl-C') ? serve.stdout() : undefined,
   ).catch((error: Error) => {

@@ -7,6 +7,11 @@ import type { Teardown } from '../../support/engines.ts'
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 const SERVE = [process.execPath, MAIN, 'serve']
+/** What `npm start` runs, see package.json. */
+const PROGRAM = fileURLToPath(
+  new URL('../../../node_modules/.cache/tollgate/program/src/main.js', import.meta.url),
+)
+export const NPM_START = [process.execPath, '--max-semi-space-size=2', PROGRAM, 'serve']
 const OURS = /^(TOLLGATE_|DATABASE_URL$|NATS_URL$|CLICKHOUSE_URL$|S3_)/
 
 export interface ServeOptions {

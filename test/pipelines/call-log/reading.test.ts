@@ -156,6 +156,7 @@ t.test('logs', async (t) => {
       await refused(t, 'from=2026-03-01', 'invalid_request', /to.*together/)
       await refused(t, 'from=&to=2026-03-01', 'invalid_request', /from.*together/)
       await refused(t, 'from=2026-03-02&to=2026-03-01', 'invalid_request', /from: must not be after to/)
+      await refused(t, 'limit=', 'invalid_request', /limit: must be a whole number/)
       for (const bad of [
         'yesterday',
         '2026-02-30',

@@ -20,7 +20,7 @@ t.test('the call log is rebuilt', async (t) => {
   const rebuild = async (more: Partial<LogRebuildDeps> = {}) => {
     const own = await bench.openDatabase()
     try {
-      return await rebuildLog({ database: own, callLog, rangeRows: 30, heldRows: 15, ...more })
+      return await rebuildLog({ database: own, callLog, rangeRows: 60, heldRows: 15, ...more })
     } finally {
       await own.close()
     }

@@ -175,11 +175,12 @@ t.test('wiki', async (t) => {
       '/search?q=': /q: is required/,
       '/search?q=%20%00': /q: is required/,
       [`/search?q=${'a'.repeat(1_001)}`]: /q: must have at most 1000 characters/,
-      '/search?q=a&limit=51': /limit: must be 1 to 50/,
-      '/search?q=a&limit=0': /limit: must be 1 to 50/,
+      '/search?q=a&limit=51': /limit: must be a whole number from 1 to 50/,
+      '/search?q=a&limit=0': /limit: must be a whole number from 1 to 50/,
+      '/search?q=a&limit=': /limit: must be a whole number from 1 to 50/,
       '/search?q=a&limit=-1': /limit: must be a whole number from 1 to 50/,
       '/search?q=a&limit=ten': /limit: must be a whole number/,
-      '/search?q=a&offset=1000001': /offset: must be 0 to 1000000/,
+      '/search?q=a&offset=1000001': /offset: must be a whole number from 0 to 1000000/,
       '/search?q=a&offset=1.5': /offset: must be a whole number/,
     }
     for (const [path, message] of Object.entries(cases))

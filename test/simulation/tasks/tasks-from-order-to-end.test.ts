@@ -12,7 +12,7 @@ import { runSeeds } from './run-task-seeds.ts'
 import { LIES } from './task-faults.ts'
 import { simulate } from './world.ts'
 
-const RUNS = 800
+const RUNS = 500
 /** Seeds within which each error that is put in must be found. */
 const RUNS_PER_LIE = 200
 

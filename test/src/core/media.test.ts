@@ -62,6 +62,11 @@ t.test('length of a sound', async (t) => {
   for (const [name, seconds] of [
     ['tone.mp3', 1.5],
     ['plain.mp3', 1.5],
+    ['packets.ogg', 1.49],
+    ['packets.m4a', 1.5],
+    ['packets.webm', 1.5],
+    ['recorded.webm', 2.93],
+    ['recorded.mp4', 2.96],
   ] as const) {
     t.test(`${name} lasts ${seconds} s`, async (t) => {
       const read = measureAudioSeconds(file(name)) ?? 0
@@ -93,8 +98,80 @@ t.test('length of a sound', async (t) => {
     t.equal(measureAudioSeconds(Buffer.concat([Buffer.alloc(5000, 'OggS'), file('plain.mp3')])), null)
   })
 
+  /** The samples of a FLAC in its first block: 20 bits of rate, 36 of count. */
+  const streamInfo = (rate: number, samples: number): Buffer => {
+    const info = Buffer.alloc(34)
+    info.writeUIntBE(rate * 16, 10, 3)
+    info.writeUInt32BE(samples, 14)
+    return info
+  }
+  const flac = (samples: number) =>
+    Buffer.concat([
+      Buffer.from('fLaC\x80\0\0\x22', 'latin1'),
+      streamInfo(44_100, samples),
+      Buffer.alloc(4000),
+    ])
+
+  /** A page with one packet, and the samples up to its end. */
+  const oggPage = (serial: number, isFirst: boolean, samples: bigint, packet: Buffer): Buffer => {
+    const head = Buffer.alloc(28)
+    head.write('OggS')
+    head.writeUInt8(isFirst ? 2 : 0, 5)
+    head.writeBigInt64LE(samples, 6)
+    head.writeUInt32LE(serial, 14)
+    head.writeUInt8(1, 26)
+    head.writeUInt8(packet.length, 27)
+    return Buffer.concat([head, packet])
+  }
+  const vorbis = Buffer.alloc(30)
+  vorbis.write('\x01vorbis', 'latin1')
+  vorbis.writeUInt32LE(8000, 12)
+  const vorbisPages = (serial: number) => [
+    oggPage(serial, true, 0n, vorbis),
+    oggPage(serial, false, 12_000n, Buffer.alloc(200)),
+    // No packet ends here.
+    oggPage(serial, false, -1n, Buffer.alloc(200)),
+  ]
+
+  t.test('FLAC and Vorbis say how many samples they have', async (t) => {
+    t.equal(measureAudioSeconds(flac(88_200)), 2)
+    t.equal(measureAudioSeconds(flac(0)), null, 'a stream of unknown length')
+    t.equal(measureAudioSeconds(Buffer.concat(vorbisPages(1))), 1.5)
+    t.equal(measureAudioSeconds(Buffer.concat([...vorbisPages(1), ...vorbisPages(2)])), 3, 'in a chain')
+    const inOgg = Buffer.concat([
+      Buffer.from('\x7fFLAC\x01\0\0\x01fLaC\0\0\0\x22', 'latin1'),
+      streamInfo(8000, 0),
+    ])
+    const pages = [oggPage(1, true, 0n, inOgg), oggPage(1, false, 4000n, Buffer.alloc(99))]
+    t.equal(measureAudioSeconds(Buffer.concat(pages)), 0.5)
+    t.equal(measureAudioSeconds(oggPage(1, true, 9000n, Buffer.alloc(40, 'theora'))), null, 'no sound')
+  })
+
+  t.test('a file that is longer than its container says is charged by its bytes', async (t) => {
+    const seconds = measureAudioSeconds(Buffer.concat([flac(1), Buffer.alloc(19_200_000)])) ?? 0
+    t.ok(seconds >= 100, String(seconds))
+  })
+
+  t.test('of a file that breaks off, what is there is measured', async (t) => {
+    for (const name of ['recorded.webm', 'recorded.mp4']) {
+      const bytes = file(name)
+      const half = measureAudioSeconds(bytes.subarray(0, bytes.length * 0.6)) ?? 0
+      t.ok(half >= 1 && half < (measureAudioSeconds(bytes) ?? 0), `${name}: ${half}`)
+      for (let end = 0; end < bytes.length; end += 7) measureAudioSeconds(bytes.subarray(0, end))
+    }
+  })
+
   t.test('any bytes are read without an error', async (t) => {
-    const heads = ['tone.mp3', 'plain.mp3', 'tone.wav'].map((name) => file(name).subarray(0, 700))
+    const names = [
+      'tone.mp3',
+      'plain.mp3',
+      'tone.wav',
+      'packets.ogg',
+      'packets.m4a',
+      'packets.webm',
+      'recorded.mp4',
+    ]
+    const heads = [...names.map(file), flac(44_100)].map((bytes) => bytes.subarray(0, 700))
     fc.assert(
       fc.property(
         fc.constantFrom(...heads),

@@ -13,17 +13,22 @@ import { provideSignInToken } from '../../../src/server/supervisor/first-operato
 import { until } from '../../support/eventually.ts'
 import { startDatabase } from '../postgres/support.ts'
 
+const BOOT = {} as Boot
+
 t.test('a child that cannot begin is reported', async (t) => {
   // A machine that has no room for another process: no process begins, and none exits.
   t.test('it is an error of the start, and there is nothing to wait for at the end', async (t) => {
     t.intercept(process, 'execPath', { value: '/nowhere/node' })
     const child = new ServiceChild({
-      boot: { role: 'settler', index: 0 } as Boot,
+      role: 'settler',
+      index: 0,
       log: { debug() {}, info() {}, error() {} },
       onMessage() {},
       onReady() {},
     })
-    await t.rejects(child.start(), { message: 'settler-0 could not be started: spawn /nowhere/node ENOENT' })
+    await t.rejects(child.start(BOOT), {
+      message: 'settler-0 could not be started: spawn /nowhere/node ENOENT',
+    })
     t.equal(child.pid, null)
     await child.drain(0)
   })
@@ -52,14 +57,15 @@ t.test('a late process is no second one', async (t) => {
       },
     })
     const child = new ServiceChild({
-      boot: { role: 'settler', index: 0 } as Boot,
+      role: 'settler',
+      index: 0,
       log: { debug() {}, info() {}, error() {} },
       onMessage() {},
       onReady() {},
     })
     t.teardown(() => child.drain(0))
     const started = () => readdirSync(folder).filter((name) => name.startsWith('process-')).length
-    await child.start()
+    await child.start(BOOT)
     process.kill(child.pid!, 'SIGKILL')
     await until('another process is on its way', () => started() === 2)
 
@@ -128,6 +134,19 @@ t.test('banner shows the key on a terminal alone', async (t) => {
     t.match(shown, 'secret-token')
     t.notMatch(kept, 'secret-token')
     t.equal(kept.split('"Authorization: Bearer $TOLLGATE_KEY"').length, 3)
+    t.end()
+  })
+
+  t.test('the console comes first, and each agent has its command', (t) => {
+    const places = ['sign-in#link=', 'Base URL', 'API key', 'connect claude', 'connect codex', 'curl -N'].map(
+      (text) => printBanner(FACTS, true).indexOf(text),
+    )
+    t.notOk(places.includes(-1))
+    t.same(
+      places,
+      places.toSorted((a, b) => a - b),
+    )
+    t.notMatch(printBanner({ ...FACTS, model: null }, true), 'connect')
     t.end()
   })
 

@@ -56,6 +56,16 @@ t.test('a stream is the same in all pieces', async (t) => {
   }
 })
 
+t.test('a field of chats that is null is left out', async (t) => {
+  const { body } = writePromptAsChat(Buffer.from('{"model":"m","prompt":"hi","messages":null,"tools":null}'))
+  t.same(JSON.parse(body.toString()), {
+    messages: [{ role: 'user', content: 'hi' }],
+    model: 'm',
+    tools: null,
+  })
+  t.equal(body.toString().match(/"messages"/g)?.length, 1)
+})
+
 t.test('an error, and a stream that is cut off, are as they came', async (t) => {
   const call = readCall({ stream: true })
   const error = 'data: {"error":{"message":"busy"}}\n\n'
