@@ -175,9 +175,35 @@ const tasks = createPage(
   validateTexts('kind', 'state', 'scope', 'task'),
 )
 
-const overview = createPage('/overview', () => import('./pages/overview.tsx'), 'Overview')
+const overview = createPage('/overview', () => import('./pages/overview/overview.tsx'), 'Overview')
 
-const catalog = createPage('/catalog', () => import('./pages/catalog.tsx'), 'Catalog')
+const catalog = createPage('/catalog', () => import('./pages/catalog/catalog.tsx'), 'Catalog')
+
+const allCalls = createPage(
+  '/all-calls',
+  () => import('./pages/all-calls.tsx'),
+  'AllCalls',
+  validateTexts(
+    'period',
+    'from',
+    'to',
+    'status',
+    'account_id',
+    'channel_id',
+    'model',
+    'key_id',
+    'error_code',
+    'ref',
+    'session_id',
+  ),
+)
+
+const allPayments = createPage(
+  '/payments',
+  () => import('./pages/all-payments.tsx'),
+  'AllPayments',
+  validateTexts('search', 'state'),
+)
 
 const integrity = createPage('/integrity', () => import('./pages/integrity/integrity.tsx'), 'Integrity')
 
@@ -240,6 +266,8 @@ const routeTree = root.addChildren([
     knowledge,
     audit,
     overview,
+    allCalls,
+    allPayments,
     catalog,
     integrity,
     accounts,

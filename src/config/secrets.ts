@@ -15,6 +15,8 @@ interface Found {
   /** The path of the field. An entry of a list has its id in it, so that it may be moved; one without an id has a `*`. */
   readonly path: string
   readonly value: string
+  /** The value as it is written, with its quotes. */
+  readonly written: string
   /** The text that hides the value. It names one of several secrets that have the same path. */
   readonly mask: string
   /** Offsets of the value in the text. */
@@ -39,7 +41,7 @@ function findEntry({ path, places }: Position, node: unknown, index: number): Po
     : { path: [...path, '*'], places: [...places, index + 1] }
 }
 
-function* listSecrets(node: unknown, at: Position): Generator<Found> {
+function* listSecrets(node: unknown, at: Position): Generator<Omit<Found, 'written'>> {
   const { path, places } = at
   if (isMap(node))
     for (const { key, value } of node.items)
@@ -54,11 +56,11 @@ function* listSecrets(node: unknown, at: Position): Generator<Found> {
 }
 
 const findSecrets = (text: string): Found[] =>
-  [...listSecrets(parseDocument(text).contents, { path: [], places: [] })].map((found) => ({
-    ...found,
+  [...listSecrets(parseDocument(text).contents, { path: [], places: [] })].map((found) => {
     // The end of the line belongs to a value that is written as a block.
-    to: found.from + text.slice(found.from, found.to).trimEnd().length,
-  }))
+    const written = text.slice(found.from, found.to).trimEnd()
+    return { ...found, written, to: found.from + written.length }
+  })
 
 /** Replaces parts of a text, the last first, so that the offsets of the others hold. */
 const replaceParts = (text: string, parts: readonly { from: number; to: number; by: string }[]): string =>
@@ -80,12 +82,18 @@ export const hideSecrets = (text: string): string =>
  * its entry is now. A mask without a secret stays.
  */
 export function restoreSecrets(text: string, current: string): string {
-  const known = new Map(findSecrets(current).map(({ path, mask, value }) => [`${path}\n${mask}`, value]))
+  const known = new Map(
+    findSecrets(current).map(({ path, mask, value, written }) => [
+      `${path}\n${mask}`,
+      // A block of several lines fits only where it stood.
+      written.includes('\n') ? JSON.stringify(value) : written,
+    ]),
+  )
   return replaceParts(
     text,
     findSecrets(text).flatMap(({ path, value, from, to }) => {
       const secret = known.get(`${path}\n${value}`)
-      return secret === undefined ? [] : [{ from, to, by: JSON.stringify(secret) }]
+      return secret === undefined ? [] : [{ from, to, by: secret }]
     }),
   )
 }

@@ -9,6 +9,7 @@ import { Action } from '../ui/dialog.tsx'
 import { Badge, PageHeader } from '../ui/states.tsx'
 import { type Column, ListPanel } from '../ui/table.tsx'
 import { Money, NONE } from '../ui/text.tsx'
+import { ChannelHolds } from './channel-holds.tsx'
 
 type Channel = AnswerOf<'listChannels'>['data'][number]
 type Tested = AnswerOf<'testChannel'>
@@ -150,37 +151,12 @@ interface ChannelActionsProps {
 }
 
 function ChannelActions({ channel: { id, state }, onTested }: ChannelActionsProps) {
-  const quiet = { kind: 'quiet', changes: ['/channels'], done: t('Channel changed') } as const
   return (
     <span className="flex gap-1">
       <Action kind="quiet" run={() => request('testChannel', { id })} onDone={onTested}>
         {t('Test')}
       </Action>
-      {state === 'active' ? (
-        <>
-          <Action {...quiet} run={() => request('pauseChannel', { id })}>
-            {t('Pause')}
-          </Action>
-          <Action
-            {...quiet}
-            confirm={{
-              title: t('Drain {name}', { name: id }),
-              description: t(
-                'It takes no new calls. Calls and tasks in progress continue; you can remove the channel when they have ended.',
-              ),
-              name: id,
-              submit: t('Drain'),
-            }}
-            run={() => request('drainChannel', { id })}
-          >
-            {t('Drain')}
-          </Action>
-        </>
-      ) : (
-        <Action {...quiet} run={() => request('resumeChannel', { id })}>
-          {t('Resume')}
-        </Action>
-      )}
+      <ChannelHolds id={id} state={state} />
     </span>
   )
 }

@@ -7,7 +7,7 @@ import { t } from '../i18n.ts'
 import { Button, type ButtonProps } from './button.tsx'
 import { type Fields, OpenDialogContext } from './fields.ts'
 import { Actions, DialogForm, Field } from './form.tsx'
-import { FormError } from './states.tsx'
+import { FormError, Skeleton } from './states.tsx'
 
 /** Closes a dialog, but asks first if a form in it has changed. */
 function useCarefulClose(onClose: () => void) {
@@ -128,19 +128,24 @@ export function DialogButton({ dialog, ...button }: DialogButtonProps) {
   )
 }
 
-interface Question {
+/**
+ * What is asked before an operation. The question is as strong as the operation is dangerous: `effects` say what it does,
+ * and a `name` has to be typed where something is destroyed or refused for customers.
+ */
+export interface Question {
   readonly title: string
-  /** What is lost. */
-  readonly description: string
-  /** The name of what is destroyed: the user must type it. */
-  readonly name: string
+  readonly description?: string
+  /** What it does now, each in a sentence. */
+  readonly effects?: readonly ReactNode[]
+  readonly name?: string
   /** The text of the button. */
   readonly submit: string
 }
 
 interface ActionProps<Answer> extends Omit<ButtonProps, 'onClick'> {
-  /** Asked before something is destroyed. */
   readonly confirm?: Question
+  /** In place of `confirm`: renders what reads the effects of the operation, and asks. A null question is not known yet. */
+  readonly confirmWith?: (ask: (question: Question | null) => ReactNode) => ReactNode
   /** The notice of success. */
   readonly done?: string
   /** The paths of what it changes. */
@@ -153,6 +158,7 @@ interface ActionProps<Answer> extends Omit<ButtonProps, 'onClick'> {
 /** A button that runs an operation, if needed after a confirmation, and shows why it was refused. */
 export function Action<Answer>({
   confirm,
+  confirmWith,
   done,
   changes,
   run,
@@ -171,7 +177,14 @@ export function Action<Answer>({
       return onDone?.(answer)
     },
   })
-  if (confirm)
+  const close = () => setAsking(false)
+  const ask = (question: Question | null) =>
+    question === null ? (
+      <Preparing onClose={close} />
+    ) : (
+      <ConfirmDialog {...question} sends={action} onClose={close} />
+    )
+  if (confirm || confirmWith)
     return (
       <>
         <Button
@@ -181,7 +194,7 @@ export function Action<Answer>({
             setAsking(true)
           }}
         />
-        {isAsking && <ConfirmDialog {...confirm} sends={action} onClose={() => setAsking(false)} />}
+        {isAsking && (confirmWith ? confirmWith(ask) : ask(confirm ?? null))}
       </>
     )
   return (
@@ -196,16 +209,30 @@ export function Action<Answer>({
   )
 }
 
-interface ConfirmDialogProps extends Question, Pick<Parameters<typeof DialogForm>[0], 'sends'> {
+interface Confirms extends Pick<Parameters<typeof DialogForm>[0], 'sends'> {
   onClose(): void
 }
+
+const Preparing = ({ onClose }: Pick<Confirms, 'onClose'>) => (
+  <Dialog title={t('Loading')} onClose={onClose}>
+    <Skeleton rows={3} />
+  </Dialog>
+)
 
 /** Normalizes spaces: a page shows several in a row as one, and the user types one. */
 const normalize = (text: string): string => text.normalize('NFC').replace(/\s+/g, ' ').trim()
 
-function ConfirmDialog({ title, description, name, submit, sends, onClose }: ConfirmDialogProps) {
+export function ConfirmDialog({
+  title,
+  description,
+  effects = [],
+  name,
+  submit,
+  sends,
+  onClose,
+}: Question & Confirms) {
   const [typed, setTyped] = useState('')
-  const isConfirmed = normalize(typed) === normalize(name)
+  const isConfirmed = name === undefined || normalize(typed) === normalize(name)
   return (
     <Dialog title={title} description={description} onClose={onClose}>
       <DialogForm
@@ -214,12 +241,22 @@ function ConfirmDialog({ title, description, name, submit, sends, onClose }: Con
         kind="danger"
         isDisabled={!isConfirmed}
       >
-        <Field
-          label={t('Type {name} to confirm', { name })}
-          value={typed}
-          autoComplete="off"
-          onText={setTyped}
-        />
+        {effects.length > 0 && (
+          <ul className="flex flex-col gap-1 rounded-md border border-warn bg-warn-wash p-3 text-sm">
+            {effects.map((effect, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: the effects of one question keep their order.
+              <li key={index}>{effect}</li>
+            ))}
+          </ul>
+        )}
+        {name !== undefined && (
+          <Field
+            label={t('Type {name} to confirm', { name })}
+            value={typed}
+            autoComplete="off"
+            onText={setTyped}
+          />
+        )}
       </DialogForm>
     </Dialog>
   )

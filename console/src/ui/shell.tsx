@@ -2,10 +2,11 @@
 import { Dialog } from '@base-ui/react/dialog'
 import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { Link, Outlet, useNavigate } from '@tanstack/react-router'
+import { Link, Outlet, useMatches, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useState } from 'react'
 import { AccountSwitcher } from '../account-switcher.tsx'
 import { isSessionEnd, request, setCsrfToken } from '../api/client.ts'
+import { useGet } from '../api/read.ts'
 import { useAccount, useSession } from '../api/session.ts'
 import { endView, readViewedAccount } from '../api/viewing.ts'
 import { keepDraftsOf } from '../drafts.ts'
@@ -16,10 +17,11 @@ import { SessionQuestions } from '../session-questions.tsx'
 import { applyTheme, THEMES, type Theme, theme } from '../theme.ts'
 import { Button } from './button.tsx'
 import { SelectField } from './form.tsx'
-import { FormError } from './states.tsx'
+import { EmptyState, FormError } from './states.tsx'
 import { Toasts } from './toasts.tsx'
 
 const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
+const REQUESTS_REFRESH_MS = 30_000
 const SHORTCUT = /mac|iphone|ipad/i.test(navigator.platform) ? '⌘K' : 'Ctrl K'
 
 function Settings() {
@@ -58,6 +60,34 @@ function Settings() {
         options={Object.entries(LANGUAGES)}
       />
     </div>
+  )
+}
+
+/** Returns whether the user's role includes the page. Pages that the navigation does not name are for everyone. */
+function useMaySee(): boolean {
+  const session = useSession()
+  const account = useAccount()
+  const path = useMatches({ select: (matches) => matches.at(-1)?.fullPath })
+  const page = NAVIGATION.flatMap(({ pages }) => pages).find((one) => one.path === path)
+  return page === undefined || page.isFor(session, account)
+}
+
+/** The number of requests for keys that wait for a decision. */
+function PendingRequests() {
+  const { account_id, role } = useAccount()
+  const isDecider = role === 'owner' || role === 'admin'
+  const { data } = useGet(
+    'listKeyRequests',
+    { account_id, state: 'pending' },
+    { enabled: isDecider, refetchInterval: REQUESTS_REFRESH_MS },
+  )
+  if (!data || data.data.length === 0) return null
+  return (
+    <span className="ml-auto rounded-full bg-accent px-1.5 font-medium text-on-accent text-xs">
+      {data.data.length}
+      {data.has_more && '+'}
+      <span className="sr-only"> {t('requests for keys')}</span>
+    </span>
   )
 }
 
@@ -116,6 +146,7 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
                     >
                       <Icon aria-hidden size={16} strokeWidth={1.75} />
                       {t(name)}
+                      {path === '/members' && <PendingRequests />}
                     </Link>
                   </li>
                 ))}
@@ -190,6 +221,7 @@ export function Shell() {
   // Choosing another account resets the page: an amount typed for one must not be saved for another.
   const { account_id } = useAccount()
   keepDraftsOf(useSession().user.id)
+  const isAllowed = useMaySee()
   const palette = usePalette()
   return (
     <div className="flex min-h-dvh flex-col md:flex-row">
@@ -219,7 +251,11 @@ export function Shell() {
       </header>
       <main id="content" className="mx-auto w-full min-w-0 max-w-7xl flex-1 px-4 py-6 md:px-8">
         <ViewNotice />
-        <Outlet key={account_id} />
+        {isAllowed ? (
+          <Outlet key={account_id} />
+        ) : (
+          <EmptyState title={t('Your role in this account does not include this page.')} />
+        )}
       </main>
       <SessionQuestions />
       <Toasts />

@@ -181,9 +181,28 @@ t.test('a conversation through two protocols and back', async (t) => {
         path,
       }),
     )
+  /** One of free text, and one in a group. */
+  const grouped = fc
+    .record({ name, namespace: fc.option(name, { nil: undefined }), isCustom: fc.boolean() })
+    .map(
+      ({ name, namespace, isCustom }): OfferedTool => ({
+        ...(isCustom
+          ? { type: 'custom', format: null }
+          : {
+              type: 'function',
+              schema: { type: 'object', properties: { path: { type: 'string' } } },
+              isStrict: false,
+            }),
+        ...{ name, description: 'does it', path },
+        ...(namespace !== undefined && { namespace }),
+      }),
+    )
   const tools = fc
     .tuple(
-      fc.uniqueArray(offered, { maxLength: 3, selector: (tool) => 'name' in tool && tool.name }),
+      fc.uniqueArray(fc.oneof({ weight: 3, arbitrary: offered }, grouped), {
+        maxLength: 3,
+        selector: (tool) => 'name' in tool && tool.name,
+      }),
       fc.option(search),
     )
     .map(([functions, searching]) => (searching === null ? functions : [...functions, searching]))
@@ -250,7 +269,9 @@ t.test('a conversation through two protocols and back', async (t) => {
     }))
 
   function chosen(tools: readonly OfferedTool[], chance: number): Conversation['toolChoice'] {
-    const names = tools.flatMap((tool) => (tool.type === 'function' ? [tool.name] : []))
+    const names = tools.flatMap((tool) =>
+      tool.type === 'function' && tool.namespace === undefined ? [tool.name] : [],
+    )
     const [first] = names
     if (first === undefined) return null
     const allowed: ToolChoice = { mode: 'required', allowed: [first] }
@@ -261,6 +282,12 @@ t.test('a conversation through two protocols and back', async (t) => {
 
   /** What is said, and how a warning names it where it is lost. */
   type Facts = ReadonlyMap<string, RegExp>
+
+  const fullName = ({ name, namespace }: { readonly name: string; readonly namespace?: string }): string =>
+    namespace === undefined ? name : `${namespace}__${name}`
+
+  const isOneText = (schema: object | null): boolean =>
+    Object.keys((schema as { properties?: object } | null)?.properties ?? {}).join() === 'input'
 
   const escaped = (field: string): string => field.replaceAll(/[^\w]/g, '\\$&')
 
@@ -316,11 +343,16 @@ t.test('a conversation through two protocols and back', async (t) => {
     const { choice, tools } = offeredTools(conversation)
     for (const tool of tools) {
       mark(tool)
+      if (tool.type === 'function' && isOneText(tool.schema)) say(['custom', fullName(tool)], NEVER)
       if (tool.type === 'function') {
         isChoosing = true
         const { name, description, schema, isStrict } = tool
-        say(['tool', name, description, schema], NEVER)
+        say(['tool', fullName(tool), description, schema], NEVER)
         if (isStrict) say(['strict', name], /^strict/)
+      } else if (tool.type === 'custom') {
+        // A function with one text, where the protocol has no such tool.
+        isChoosing = true
+        say(['custom', fullName(tool)], NEVER)
       } else if (tool.type === 'web_search' && choice !== 'none') {
         say(['search'], /search/)
         if (tool.allowedDomains.length > 0) say(['domains', tool.allowedDomains], /search|filters|domains/)

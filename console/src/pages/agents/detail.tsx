@@ -1,12 +1,15 @@
 /** One agent: edit it, compare its draft, try it, publish it. */
 import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
 import type { AgentFile } from '../../../../schemas/accounts/agent.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
 import { Action } from '../../ui/dialog.tsx'
 import { Badge, Panel } from '../../ui/states.tsx'
 import { Id } from '../../ui/text.tsx'
 import { AgentForm } from './form.tsx'
+import { PublishDialog } from './publish.tsx'
 import { TryAgent } from './try.tsx'
 
 export type Agent = AnswerOf<'listAgents'>['data'][number]
@@ -44,44 +47,45 @@ function Difference({ before, after }: { readonly before: AgentFile; readonly af
   )
 }
 
-const AgentActions = ({ agent: { id, state, file, draft } }: { readonly agent: Agent }) => (
-  <div className="flex flex-wrap gap-2">
-    {(state !== 'published' || draft !== null) && (
+function AgentActions({ agent }: { readonly agent: Agent }) {
+  const { id, state, file, draft } = agent
+  // Not in the button, which goes once the agent is published: the dialog goes on with its key.
+  const [isPublishing, setPublishing] = useState(false)
+  return (
+    <div className="flex flex-wrap gap-2">
+      {(state !== 'published' || draft !== null) && (
+        <Button kind="primary" onClick={() => setPublishing(true)}>
+          {t('Publish')}
+        </Button>
+      )}
+      {draft !== null && (
+        <Action done={t('Draft discarded')} changes={CHANGED} run={() => request('discardDraft', { id })}>
+          {t('Discard the draft')}
+        </Action>
+      )}
+      {state === 'published' && (
+        <Action done={t('Agent unpublished')} changes={CHANGED} run={() => request('unpublishAgent', { id })}>
+          {t('Unpublish')}
+        </Action>
+      )}
       <Action
-        kind="primary"
-        done={t('Agent published')}
+        kind="danger"
+        confirm={{
+          title: t('Delete {name}', { name: file.name }),
+          description: t('Its keys stop working. This cannot be undone.'),
+          name: file.name,
+          submit: t('Delete'),
+        }}
+        done={t('Agent deleted')}
         changes={CHANGED}
-        run={() => request('publishAgent', { id })}
+        run={() => request('deleteAgent', { id })}
       >
-        {t('Publish')}
+        {t('Delete')}
       </Action>
-    )}
-    {draft !== null && (
-      <Action done={t('Draft discarded')} changes={CHANGED} run={() => request('discardDraft', { id })}>
-        {t('Discard the draft')}
-      </Action>
-    )}
-    {state === 'published' && (
-      <Action done={t('Agent unpublished')} changes={CHANGED} run={() => request('unpublishAgent', { id })}>
-        {t('Unpublish')}
-      </Action>
-    )}
-    <Action
-      kind="danger"
-      confirm={{
-        title: t('Delete {name}', { name: file.name }),
-        description: t('Its keys stop working. This cannot be undone.'),
-        name: file.name,
-        submit: t('Delete'),
-      }}
-      done={t('Agent deleted')}
-      changes={CHANGED}
-      run={() => request('deleteAgent', { id })}
-    >
-      {t('Delete')}
-    </Action>
-  </div>
-)
+      {isPublishing && <PublishDialog agent={agent} onClose={() => setPublishing(false)} />}
+    </div>
+  )
+}
 
 export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; readonly mayChange: boolean }) {
   const { id, file, draft, warnings } = agent

@@ -9,7 +9,7 @@ import { Anchor, Id, Money, Time } from '../../ui/text.tsx'
 
 type Payment = AnswerOf<'listPayments'>['data'][number]
 
-const describeStatuses = (): Statuses<Payment['state']> => ({
+export const describeStatuses = (): Statuses<Payment['state']> => ({
   created: ['neutral', t('Started')],
   open: ['neutral', t('Pending')],
   confirming: ['warn', t('Needs your confirmation')],

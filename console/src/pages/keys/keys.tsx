@@ -3,7 +3,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'
 import { useGet, useList } from '../../api/read.ts'
-import { useAccount } from '../../api/session.ts'
+import { useAccount, useSession } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -31,40 +31,51 @@ function useLastUsed(): ReadonlyMap<string, string> {
 
 interface KeyActionsProps {
   readonly item: Key
+  readonly mayChange: boolean
+  readonly mayReveal: boolean
   onRevealed(key: Created): void
 }
 
-function KeyActions({ item: { id, name, enabled, revealable }, onRevealed }: KeyActionsProps) {
+function KeyActions({ item, mayChange, mayReveal, onRevealed }: KeyActionsProps) {
+  const { id, name, enabled, revealable } = item
   const quiet = { kind: 'quiet', changes: ['/keys'] } as const
   return (
     <span className="flex gap-1">
-      {revealable && (
+      {revealable && mayReveal && (
         <Action kind="quiet" run={() => request('revealKey', { id })} onDone={onRevealed}>
           {t('Reveal')}
         </Action>
       )}
-      <Action {...quiet} done={t('Key changed')} run={() => request('updateKey', { id, enabled: !enabled })}>
-        {enabled ? t('Switch off') : t('Switch on')}
-      </Action>
-      <Action
-        {...quiet}
-        confirm={{
-          title: t('Revoke {name}', { name }),
-          description: t('Programs that use this key are refused from now on. This cannot be undone.'),
-          name,
-          submit: t('Revoke'),
-        }}
-        done={t('Key revoked')}
-        run={() => request('revokeKey', { id })}
-      >
-        {t('Revoke')}
-      </Action>
+      {mayChange && (
+        <>
+          <Action
+            {...quiet}
+            done={t('Key changed')}
+            run={() => request('updateKey', { id, enabled: !enabled })}
+          >
+            {enabled ? t('Switch off') : t('Switch on')}
+          </Action>
+          <Action
+            {...quiet}
+            confirm={{
+              title: t('Revoke {name}', { name }),
+              description: t('Programs that use this key are refused from now on. This cannot be undone.'),
+              name,
+              submit: t('Revoke'),
+            }}
+            done={t('Key revoked')}
+            run={() => request('revokeKey', { id })}
+          >
+            {t('Revoke')}
+          </Action>
+        </>
+      )}
     </span>
   )
 }
 
 /** Shows the secret of a key when it is created, revealed or rotated. */
-const SecretDialog = ({ shown, onClose }: { readonly shown: Created; onClose(): void }) => (
+export const SecretDialog = ({ shown, onClose }: { readonly shown: Created; onClose(): void }) => (
   <Dialog
     isWide
     title={shown.name}
@@ -89,6 +100,10 @@ export function Keys() {
   const list = useList('listKeys', { account_id: accountId })
   const [shown, setShown] = useState<Created | null>(null)
   const mayChange = role === 'owner' || role === 'admin'
+  const { user: self } = useSession()
+  /** The secret of a member's key is that member's, and the owners'. */
+  const maySeeSecret = ({ member_id: holder }: Key) =>
+    role === 'owner' || (holder === null ? role === 'admin' : holder === self.account_id)
   const lastUsed = useLastUsed()
   const { create, key: open } = route.useSearch()
   const change = useChangeSearch()
@@ -110,7 +125,10 @@ export function Keys() {
     { name: t('Created'), cell: ({ created_at }) => <Time at={created_at} /> },
     {
       name: t('Actions'),
-      cell: (key) => mayChange && key.revoked_at === null && <KeyActions item={key} onRevealed={setShown} />,
+      cell: (key) =>
+        key.revoked_at === null && (
+          <KeyActions item={key} mayChange={mayChange} mayReveal={maySeeSecret(key)} onRevealed={setShown} />
+        ),
     },
   ]
   return (

@@ -3,6 +3,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
+import { useSession } from '../../api/session.ts'
 import { parseFieldTime } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -13,7 +14,9 @@ import { StatusBadge, type Statuses } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
 import { Id, NONE, Time } from '../../ui/text.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
+import { SecretDialog } from '../keys/keys.tsx'
 import { LimitFields } from '../keys/limits.tsx'
+import type { Created } from '../keys/status.tsx'
 import { NO_LIMITS, parseLimits } from '../keys/values.ts'
 import { ExpiresField, ModelsField } from '../token-fields.tsx'
 
@@ -109,6 +112,8 @@ interface RequestsProps {
 export function Requests({ accountId, isDecider, mayAsk }: RequestsProps) {
   // Not in the row: the row of an approved request loses its buttons, but the dialog shows the key until it is closed.
   const [approving, setApproving] = useState<KeyRequest | null>(null)
+  const { user: self } = useSession()
+  const [revealed, setRevealed] = useState<Created | null>(null)
   const list = useList('listKeyRequests', { account_id: accountId })
   const statuses = describeStatuses()
   const columns: Column<KeyRequest>[] = [
@@ -120,8 +125,11 @@ export function Requests({ accountId, isDecider, mayAsk }: RequestsProps) {
     {
       name: t('Actions'),
       cell: (asked) =>
-        isDecider &&
-        asked.state === 'pending' && (
+        asked.key_id !== null && asked.member_id === self.account_id ? (
+          <Action kind="quiet" run={() => request('revealKey', { id: asked.key_id! })} onDone={setRevealed}>
+            {t('Reveal the key')}
+          </Action>
+        ) : isDecider && asked.state === 'pending' ? (
           <span className="flex gap-1">
             <Button onClick={() => setApproving(asked)}>{t('Issue the key')}</Button>
             <Action
@@ -133,7 +141,7 @@ export function Requests({ accountId, isDecider, mayAsk }: RequestsProps) {
               {t('Deny')}
             </Action>
           </span>
-        ),
+        ) : null,
     },
   ]
   return (
@@ -152,6 +160,7 @@ export function Requests({ accountId, isDecider, mayAsk }: RequestsProps) {
         columns={columns}
         empty={t('Nobody has requested a key.')}
       />
+      {revealed && <SecretDialog shown={revealed} onClose={() => setRevealed(null)} />}
       {approving && <Approve accountId={accountId} asked={approving} onClose={() => setApproving(null)} />}
     </div>
   )

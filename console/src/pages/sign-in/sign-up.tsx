@@ -18,11 +18,13 @@ interface SignUpProps {
   /** The email of the invitation; null if the user enters their own. */
   readonly invitedEmail: string | null
   readonly invitation: string | undefined
+  /** The page to go to afterwards. */
+  readonly next: string
 }
 
-function SignUpForm({ invitedEmail, invitation }: SignUpProps) {
+function SignUpForm({ invitedEmail, invitation, next }: SignUpProps) {
   const { i18n } = useLingui()
-  const onSession = useOpened()
+  const onSession = useOpened(next)
   const [email, setEmail] = useState(invitedEmail ?? '')
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
@@ -62,8 +64,13 @@ function SignUpForm({ invitedEmail, invitation }: SignUpProps) {
   )
 }
 
-function Accept({ invitation, userName }: { readonly invitation: string; readonly userName: string }) {
-  const onSession = useOpened()
+interface AcceptProps extends Pick<SignUpProps, 'next'> {
+  readonly invitation: string
+  readonly userName: string
+}
+
+function Accept({ invitation, userName, next }: AcceptProps) {
+  const onSession = useOpened(next)
   const accept = useMutation({
     mutationFn: () => request('acceptInvitation', { token: invitation }),
     onSuccess: async (session) => {
@@ -90,6 +97,8 @@ export function SignUp() {
     enabled: invitation !== null,
     queryFn: () => request('lookUpInvitation', { token: invitation ?? '' }),
   })
+  // An accepted invitation leads to what it is for.
+  const next = offer.data?.account_id ? `/?account=${offer.data.account_id}` : '/'
   const title = offer.data?.account_name
     ? t('Join {name}', { name: offer.data.account_name })
     : t('Create an account')
@@ -104,7 +113,7 @@ export function SignUp() {
   if (invitation !== null && session.data)
     return (
       <Frame title={title} description={session.data.user.email}>
-        <Accept invitation={invitation} userName={session.data.user.name} />
+        <Accept invitation={invitation} next={next} userName={session.data.user.name} />
       </Frame>
     )
   if (invitation === null && ways.data.signup !== 'open')
@@ -118,7 +127,7 @@ export function SignUp() {
     )
   return (
     <Frame title={title}>
-      <SignUpForm invitedEmail={offer.data?.email ?? null} invitation={invitation ?? undefined} />
+      <SignUpForm next={next} invitedEmail={offer.data?.email ?? null} invitation={invitation ?? undefined} />
       {ways.data.providers.length > 0 && <Or />}
       <Providers providers={ways.data.providers} next="/" invitation={invitation ?? undefined} />
       <p className="text-quiet text-sm">

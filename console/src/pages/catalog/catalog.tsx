@@ -3,89 +3,22 @@
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useId, useRef, useState } from 'react'
-import { type AnswerOf, request } from '../api/client.ts'
-import { useGet } from '../api/read.ts'
-import { useSession } from '../api/session.ts'
-import { t } from '../i18n.ts'
-import { Button } from '../ui/button.tsx'
-import { Dialog } from '../ui/dialog.tsx'
-import { useFields } from '../ui/fields.ts'
-import { Actions } from '../ui/form.tsx'
-import { Badge, EmptyState, ErrorState, FormError, PageHeader, Panel, QueryState } from '../ui/states.tsx'
-import { Code } from '../ui/text.tsx'
+import { type AnswerOf, request } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
+import { useSession } from '../../api/session.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { useFields } from '../../ui/fields.ts'
+import { Actions } from '../../ui/form.tsx'
+import { ErrorState, FormError, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
+import { type Checked, Differences, isEmpty } from './difference.tsx'
+import { Entries } from './entries.tsx'
+import { History } from './history.tsx'
 
-type Checked = AnswerOf<'checkConfiguration'>
-type Entries = Checked['difference']['models']
 type Problem = Checked['problems'][number]
 
 const ROWS = 28
-
-const isEmpty = ({ models, channels, sections }: Checked['difference']): boolean =>
-  sections.length === 0 &&
-  [models, channels].every(
-    ({ added, removed, changed }) => added.length + removed.length + changed.length === 0,
-  )
-
-function Changes({ title, entries }: { readonly title: string; readonly entries: Entries }) {
-  const { added, removed, changed } = entries
-  if (added.length + removed.length + changed.length === 0) return null
-  return (
-    <section className="px-4 py-3">
-      <h3 className="pb-1 font-medium">{title}</h3>
-      <ul className="flex flex-col gap-1 text-sm">
-        {added.map((id) => (
-          <li key={`+${id}`} className="flex items-center gap-2">
-            <Badge tone="good">{t('Added')}</Badge> <Code>{id}</Code>
-          </li>
-        ))}
-        {removed.map((id) => (
-          <li key={`-${id}`} className="flex items-center gap-2">
-            <Badge tone="bad">{t('Removed')}</Badge> <Code>{id}</Code>
-          </li>
-        ))}
-        {changed.map(({ id, fields }) => (
-          <li key={id}>
-            <div className="flex items-center gap-2">
-              <Badge tone="warn">{t('Changed')}</Badge> <Code>{id}</Code>
-            </div>
-            <dl className="mt-1 ml-4 grid grid-cols-[auto_minmax(0,1fr)] gap-x-3 break-all font-mono text-xs">
-              {fields.map(({ name, before, after }) => (
-                <div key={name} className="contents">
-                  <dt className="text-quiet">{name}</dt>
-                  <dd>
-                    <del className="text-bad">{before ?? '–'}</del>{' '}
-                    <ins className="text-good">{after ?? '–'}</ins>
-                  </dd>
-                </div>
-              ))}
-            </dl>
-          </li>
-        ))}
-      </ul>
-    </section>
-  )
-}
-
-function Difference({ difference }: { readonly difference: Checked['difference'] }) {
-  return (
-    <Panel title={t('Differences from the file')}>
-      {isEmpty(difference) ? (
-        <EmptyState title={t('Nothing changes.')} />
-      ) : (
-        <div className="divide-y divide-line">
-          <Changes title={t('Models')} entries={difference.models} />
-          <Changes title={t('Channels')} entries={difference.channels} />
-          {difference.sections.length > 0 && (
-            <section className="px-4 py-3">
-              <h3 className="pb-1 font-medium">{t('Other parts')}</h3>
-              <p className="font-mono text-xs">{difference.sections.join(', ')}</p>
-            </section>
-          )}
-        </div>
-      )}
-    </Panel>
-  )
-}
 
 interface ProblemsProps {
   readonly title: string
@@ -114,6 +47,16 @@ const Problems = ({ title, problems, onOpen }: ProblemsProps) =>
     </Panel>
   )
 
+/** Says which copy of the file is written, and how other machines get it. */
+function describeCopies({ host, other_hosts: others }: AnswerOf<'showConfiguration'>): string {
+  if (others.length === 0)
+    return t('This is the file of {host}. All processes of the installation read it.', { host })
+  return t(
+    'This is the copy of {host}. {others} have copies of their own: copy the file there, or deploy it to all of them. Each machine takes up its copy within a second.',
+    { host, others: others.join(', ') },
+  )
+}
+
 interface EditorProps {
   readonly configuration: AnswerOf<'showConfiguration'>
   readonly isReadOnly: boolean
@@ -128,10 +71,13 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
   const area = useRef<HTMLTextAreaElement>(null)
   const id = useId()
   const check = useMutation({
-    mutationFn: () => request('checkConfiguration', { text }),
+    mutationFn: (checked: string) => request('checkConfiguration', { text: checked }),
   })
   const apply = useMutation({
-    meta: { done: t('Configuration applied'), changes: ['/configuration', 'catalog'] },
+    meta: {
+      done: t('Configuration applied'),
+      changes: ['/configuration', 'catalog', '/installation/audit'],
+    },
     mutationFn: () => request('applyConfiguration', { text, digest: configuration.digest }),
     onSuccess: () => {
       form.keep()
@@ -148,6 +94,15 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
   const { data: checked } = check
   return (
     <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-4">
+      {!isReadOnly && (
+        <Entries
+          text={text}
+          onEdited={(edited) => {
+            setText(edited)
+            check.mutate(edited)
+          }}
+        />
+      )}
       <div>
         <label htmlFor={id} className="mb-1 block break-all font-medium text-sm">
           {configuration.path}
@@ -168,11 +123,15 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
         />
         {!isReadOnly && (
           <div className="mt-3 flex flex-wrap gap-2">
-            <Button kind="primary" isBusy={check.isPending} onClick={() => check.mutate()}>
+            <Button kind="primary" isBusy={check.isPending} onClick={() => check.mutate(text)}>
               {t('Check')}
             </Button>
             <Button
-              disabled={checked?.ok !== true || isEmpty(checked.difference) || !configuration.is_writable}
+              disabled={
+                checked?.ok !== true ||
+                (isEmpty(checked.difference) && checked.lines.length === 0) ||
+                !configuration.is_writable
+              }
               onClick={() => setAsking(true)}
             >
               {t('Apply')}
@@ -189,6 +148,7 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
             </Button>
           </div>
         )}
+        <p className="mt-3 text-quiet text-sm">{describeCopies(configuration)}</p>
         {!configuration.is_writable && (
           <p className="mt-3 text-quiet text-sm">
             {t('The gateway cannot write this file. Change it where the installation is deployed from.')}
@@ -201,16 +161,18 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
           <>
             <Problems title={t('Problems')} problems={checked.problems} onOpen={open} />
             <Problems title={t('Warnings')} problems={checked.warnings} onOpen={open} />
-            {checked.ok && <Difference difference={checked.difference} />}
+            {checked.ok && <Differences checked={checked} />}
           </>
         )}
       </div>
       <Dialog
+        isWide
         title={t('Apply the configuration')}
         description={t('Calls that begin from now on use the new prices and channels.')}
         isOpen={isAsking}
         onClose={() => setAsking(false)}
       >
+        {checked?.ok && <Differences checked={checked} />}
         <FormError error={apply.error} />
         <Actions>
           <Button onClick={() => setAsking(false)}>{t('Cancel')}</Button>
@@ -252,7 +214,7 @@ export function Catalog() {
       )}
       {isApplied && (
         <p role="status" className="mb-4 text-good">
-          {t('Applied. Every process uses it within a second.')}
+          {t('Applied. Every process of this machine uses it within a second.')}
         </p>
       )}
       {data && (
@@ -263,6 +225,9 @@ export function Catalog() {
           onApplied={() => setApplied(true)}
         />
       )}
+      <div className="mt-6">
+        <History />
+      </div>
     </>
   )
 }

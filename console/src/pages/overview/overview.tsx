@@ -2,17 +2,18 @@
 
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { Overview as OverviewData } from '../../../schemas/management/live.ts'
-import { type AnswerOf, linkTo } from '../api/client.ts'
-import { type LiveState, useLive } from '../api/live.ts'
-import { useGet } from '../api/read.ts'
-import { printDuration, printNumber, printShortAmount, printShortCount } from '../format.ts'
-import { t } from '../i18n.ts'
-import { LatencyChart } from '../ui/call-charts.tsx'
-import { Chart } from '../ui/chart.tsx'
-import { Badge, EmptyState, PageHeader, Panel, QueryState, Stat } from '../ui/states.tsx'
-import { type Column, Table } from '../ui/table.tsx'
-import { Money, Time } from '../ui/text.tsx'
+import type { Overview as OverviewData } from '../../../../schemas/management/live.ts'
+import { type AnswerOf, linkTo } from '../../api/client.ts'
+import { type LiveState, useLive } from '../../api/live.ts'
+import { useGet } from '../../api/read.ts'
+import { printDuration, printNumber, printShortAmount, printShortCount } from '../../format.ts'
+import { t } from '../../i18n.ts'
+import { LatencyChart } from '../../ui/call-charts.tsx'
+import { Chart } from '../../ui/chart.tsx'
+import { Badge, EmptyState, PageHeader, Panel, QueryState, Stat } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { Money, Time } from '../../ui/text.tsx'
+import { HealthPanels } from './health.tsx'
 
 type Installation = AnswerOf<'showInstallation'>
 type Process = Installation['processes'][number]
@@ -155,6 +156,7 @@ export function Overview() {
         description={t('What the processes of the installation report, every two seconds.')}
         actions={<LiveBadge state={state} />}
       />
+      <HealthPanels />
       {latest === null && <QueryState query={first} rows={8} />}
       {now && (
         <div className="flex flex-col gap-4">
@@ -172,8 +174,12 @@ export function Overview() {
             <Link to="/channels" className="text-accent hover:underline">
               {t('Channels')}
             </Link>
-            <Link to="/calls" search={{ status: 'error' }} className="text-accent hover:underline">
-              {t('Failed calls of this account')}
+            <Link
+              to="/all-calls"
+              search={{ status: 'error,interrupted' }}
+              className="text-accent hover:underline"
+            >
+              {t('Failed calls of all accounts')}
             </Link>
           </p>
         </div>
