@@ -259,6 +259,7 @@ export const OPERATION_ROUTES = {
   seriesOfAllCalls: ['GET', '/installation/calls/series'],
   listCalls: ['GET', '/calls'],
   seriesOfCalls: ['GET', '/calls/series'],
+  listCallValues: ['GET', '/calls/values'],
   showCall: ['GET', '/calls/{id}'],
   importLog: ['POST', '/call-log/import'],
   showHome: ['GET', '/home'],

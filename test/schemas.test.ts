@@ -240,7 +240,8 @@ t.test('what each role may call', async (t) => {
       saveCard setAutomaticTopUp showAutomaticTopUp showAlerts updateAlerts`,
     'owner admin billing': 'showAccount listMembers deleteBudget putBudget',
     'owner admin member': 'listKeys revealKey showKey rotateKey',
-    'owner admin billing member': `listKeyRequests removeMember requestKey listBudgets listCalls seriesOfCalls showCall
+    'owner admin billing member': `listKeyRequests removeMember requestKey listBudgets listCalls listCallValues seriesOfCalls
+      showCall
       showHome showUsage sumSessions watchCalls`,
   }
   const found = Map.groupBy(

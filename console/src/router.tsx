@@ -123,6 +123,8 @@ const calls = createPage(
     'error_code',
     'ref',
     'session_id',
+    'model_part',
+    'key_part',
     'order',
     'call',
     'live',

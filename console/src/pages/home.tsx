@@ -144,8 +144,8 @@ function Figures({ accountId, data }: FiguresProps) {
         <FirstSteps accountId={accountId} />
       ) : (
         <div className="grid gap-4 lg:grid-cols-2">
-          <CostChart title={t('Spend per day, in credits')} times={times} points={points} />
-          <CallsChart title={t('Calls per day')} times={times} points={points} />
+          <CostChart isUtc title={t('Spend per day, in credits')} times={times} points={points} />
+          <CallsChart isUtc title={t('Calls per day')} times={times} points={points} />
         </div>
       )}
       <NearCap {...data} />

@@ -20,7 +20,7 @@ import { Button, type ButtonKind } from './button.tsx'
 import { type Fields, OpenDialogContext, useGuard } from './fields.ts'
 import { FormError } from './states.tsx'
 
-const CONTROL =
+export const CONTROL =
   'h-8 w-full rounded-md border border-edge bg-surface px-2.5 text-base text-ink placeholder:text-quiet aria-invalid:border-bad'
 
 interface Labelled {

@@ -73,6 +73,7 @@ function Charts({ usage }: { readonly usage: Sums<Group> }) {
   return (
     <div className="grid gap-4 lg:grid-cols-2">
       <Chart
+        isUtc
         title={t('Cost in credits')}
         times={times}
         print={printShortAmount}
@@ -89,6 +90,7 @@ function Charts({ usage }: { readonly usage: Sums<Group> }) {
         }}
       />
       <Chart
+        isUtc
         title={t('Tokens')}
         times={times}
         print={printShortCount}
