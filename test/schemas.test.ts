@@ -236,11 +236,12 @@ t.test('what each role may call', async (t) => {
       revokeKey updateKey endFormerSecret createAgent deleteAgent discardDraft listAgents publishAgent replaceAgent
       saveDraft showAgent unpublishAgent createBase deleteBase grantBase listBases revokeBase showBase listPages
       searchPages showPage cancelImport listImports showImport startImport cancelTask listTasks showTask listAudit`,
-    'owner billing': `listLedger openReceipt listPayments showOffer showPayment startPayment listCards removeCard
+    'owner billing': `listLedger showLedgerMonth openReceipt listPayments showOffer showPayment startPayment listCards removeCard
       saveCard setAutomaticTopUp showAutomaticTopUp showAlerts updateAlerts`,
     'owner admin billing': 'showAccount listMembers deleteBudget putBudget',
     'owner admin member': 'listKeys revealKey showKey rotateKey',
-    'owner admin billing member': `listKeyRequests removeMember requestKey listBudgets listCalls seriesOfCalls showCall
+    'owner admin billing member': `listKeyRequests removeMember requestKey listBudgets listCalls listCallValues seriesOfCalls
+      showCall
       showHome showUsage sumSessions watchCalls`,
   }
   const found = Map.groupBy(

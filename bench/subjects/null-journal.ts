@@ -1,5 +1,5 @@
 /** A journal that writes and books nothing. The difference to the real one is the cost of settlement. */
-import type { WalletView } from '../../src/core/pricing/wallet.ts'
+import type { WalletView } from '../../src/credentials/wallet.ts'
 import type { GatewayJournal } from '../../src/server/gateway/journal/journal.ts'
 
 /** Returns a journal that drops each settlement and marks it as booked in the wallets. */

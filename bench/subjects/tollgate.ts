@@ -56,7 +56,8 @@ const configuration = ({ upstream, certFile }: Stage) => {
     models: channels.flatMap(({ models }) =>
       Object.keys(models).map((id) => ({
         id,
-        family: 'bench',
+        // Of its own: a body for a family that has cache writes is searched for their lifetimes.
+        family: id,
         display_name: id,
         context_window: 100_000,
         max_output_tokens: 8_192,

@@ -20,6 +20,15 @@ export function storeDraft(name: string, draft: unknown): void {
     }
 }
 
+/** Begins the names of what the browser keeps of a user besides drafts. */
+export const KEPT = 'tollgate-kept '
+
+/** Removes everything that the browser keeps of the user who signs out. */
+export function forgetUser(): void {
+  sessionStorage.clear()
+  for (const name of Object.keys(localStorage)) if (name.startsWith(KEPT)) localStorage.removeItem(name)
+}
+
 /** Removes what the tab keeps for another user than this one. */
 export function keepDraftsOf(userId: string): void {
   const owner = sessionStorage.getItem(OWNER)

@@ -58,8 +58,8 @@ export const parseAmount = (text: string): string =>
 export const printMoney = (amount: string, currency: string): string =>
   `${printExact(amount)} ${currency.toUpperCase()}`
 
-/** Prints a fraction as a percentage, such as `2.5 %`. */
-export const printShare = (share: number): string => `${(share * 100).toFixed(1)} %`
+/** Prints a fraction as a percentage, such as `2.5%`. */
+export const printShare = (share: number): string => `${(share * 100).toFixed(1)}%`
 
 /** Prints milliseconds in a short form, for charts. */
 export const printDuration = (ms: number): string =>
@@ -70,8 +70,8 @@ export const readTimeZone = (): 'local' | 'utc' => (localStorage.getItem(STORED)
 export const storeTimeZone = (zone: 'local' | 'utc'): void => localStorage.setItem(STORED, zone)
 
 /** Prints an instant as `2026-11-23 18:30:00`. */
-export const printTime = (instant: string): string =>
-  new Date(instant).toLocaleString('sv-SE', readTimeZone() === 'utc' ? { timeZone: 'UTC' } : {})
+export const printTime = (instant: string, zone = readTimeZone()): string =>
+  new Date(instant).toLocaleString('sv-SE', zone === 'utc' ? { timeZone: 'UTC' } : {})
 
 /** Prints an instant for a date and time field; an empty text for null. */
 export function printFieldTime(instant: string | null): string {
@@ -84,3 +84,39 @@ export function printFieldTime(instant: string | null): string {
 /** Returns the instant in a date and time field; null if the field is empty. */
 export const parseFieldTime = (text: string): string | null =>
   text === '' ? null : new Date(readTimeZone() === 'utc' ? `${text}Z` : text).toISOString()
+
+/** Returns the name of the time zone of all times: an IANA name, or UTC. */
+export const readZoneName = (): string =>
+  readTimeZone() === 'utc' ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone
+
+/** Returns the instant at which a day such as `2026-11-23` begins, or the day so many days later. */
+export function toDayStart(day: string, daysLater = 0): Date {
+  const [year = 0, month = 1, date = 1] = day.split('-').map(Number)
+  return readTimeZone() === 'utc'
+    ? new Date(Date.UTC(year, month - 1, date + daysLater))
+    : new Date(year, month - 1, date + daysLater)
+}
+
+/** Prints the day of an instant, such as `2026-11-23`. */
+export const printDay = (instant: string): string => printTime(instant).slice(0, 10)
+
+interface Window {
+  readonly period?: string | undefined
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+}
+
+const IS_DAY = /^\d{4}-\d\d-\d\d$/
+
+/** Returns the window with the days, and the month, of the reader's time zone. */
+export function toZoneWindow({ period, from, to }: Window): Window {
+  if (from !== undefined && to !== undefined)
+    return {
+      from: IS_DAY.test(from) ? toDayStart(from).toISOString() : from,
+      to: IS_DAY.test(to) ? toDayStart(to, 1).toISOString() : to,
+    }
+  const today = printDay(new Date().toISOString())
+  const first = { today, this_month: `${today.slice(0, 8)}01` }[period ?? '']
+  if (first === undefined) return { period }
+  return { from: toDayStart(first).toISOString(), to: toDayStart(today, 1).toISOString() }
+}

@@ -123,6 +123,8 @@ const calls = createPage(
     'error_code',
     'ref',
     'session_id',
+    'model_part',
+    'key_part',
     'order',
     'call',
     'live',
@@ -225,7 +227,7 @@ const billing = createPage(
   '/billing',
   () => import('./pages/billing/billing.tsx'),
   'Billing',
-  validateTexts('payment', 'saved'),
+  validateTexts('payment', 'saved', 'month', 'day', 'kind', 'search'),
 )
 
 const webhooks = createPage(
@@ -244,7 +246,12 @@ const tokens = createPage(
 
 const users = createPage('/users', () => import('./pages/users/users.tsx'), 'Users', validateTexts('search'))
 
-const channels = createPage('/channels', () => import('./pages/channels.tsx'), 'Channels')
+const channels = createPage(
+  '/channels',
+  () => import('./pages/channels.tsx'),
+  'Channels',
+  validateTexts('channel'),
+)
 
 const notFound = createPage('$', () => import('./pages/not-found.tsx'), 'NotFound')
 

@@ -50,7 +50,7 @@ function Confirmation({ onSession, onRefused }: AnswerProps) {
           onText={setPassword}
         />
       )}
-      {!hasPassword && !hasPasskey && <p>{t('Sign out, sign in again, and repeat what you did.')}</p>}
+      {!hasPassword && !hasPasskey && <p>{t('Sign out, sign in again, and then try again.')}</p>}
       <FormProblem />
       <FormError error={byPasskey.error} />
       <Actions>
@@ -111,7 +111,7 @@ export function SessionDialog({ question, ...answers }: AnswerProps & { readonly
   return question === 'confirm' ? (
     <Dialog
       title={t('Confirm that it is you')}
-      description={t('For this, you must have confirmed your identity in the last ten minutes.')}
+      description={t('This step requires that you have confirmed your identity within the last ten minutes.')}
       onClose={answers.onRefused}
     >
       <Confirmation {...answers} />

@@ -4,8 +4,8 @@
  */
 import { CURRENCY } from '../../schemas/call-log/row.ts'
 import { printCredits } from '../../schemas/money.ts'
-import type { BudgetView } from '../../src/core/pricing/budget.ts'
-import type { WalletView } from '../../src/core/pricing/wallet.ts'
+import type { BudgetView } from '../../src/credentials/budget.ts'
+import type { WalletView } from '../../src/credentials/wallet.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import { type AuthenticatedCall, authenticate, type KeyAccess } from '../calls/authenticate.ts'
 import type { Stage } from '../calls/pipeline.ts'

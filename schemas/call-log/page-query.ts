@@ -22,6 +22,10 @@ export interface CallFilter {
   readonly ref: string | null
   /** The session that the client named. */
   readonly sessionId: string | null
+  /** Part of the model's id, in any case. */
+  readonly modelPart?: string | null
+  /** Part of the key's name or prefix, in any case. */
+  readonly keyPart?: string | null
   /** `ref` is sought among the calls for which one row stands. */
   readonly isShared?: boolean
   /** Epoch milliseconds, the first instant that counts. */

@@ -9,7 +9,11 @@ import type {
 } from '../../schemas/call-log/audit.ts'
 import type { LogRow, Settlement } from '../../schemas/call-log/columns.ts'
 import type { CallWithDetail } from '../../schemas/call-log/detail.ts'
-import type { CallPageQuery, InstallationPageQuery } from '../../schemas/call-log/page-query.ts'
+import type {
+  CallPageQuery,
+  InstallationFilter,
+  InstallationPageQuery,
+} from '../../schemas/call-log/page-query.ts'
 import type { LoggedCall } from '../../schemas/call-log/unbooked.ts'
 import type { UsageGroup } from '../../schemas/management/calls/usage.ts'
 import { bucketSums, listCallsBetween, sumMonths } from './audit/calls.ts'
@@ -23,6 +27,7 @@ import { type CallPage, findCalls } from './pages/find-calls.ts'
 import { findInstallationCalls, type InstallationCallPage } from './pages/find-installation-calls.ts'
 import { type CallPositions, type CallsAtQuery, findCallsAt, listPositions } from './pages/list-positions.ts'
 import { type CallSeriesPoint, type CallSeriesQuery, callSeries } from './summaries/call-series.ts'
+import { type CallValues, listCallValues } from './summaries/call-values.ts'
 import { type ChannelHealth, type ChannelHealthQuery, readChannelHealth } from './summaries/channel-health.ts'
 import { type DailyGroup, type DailyUsage, sumUsageByDay } from './summaries/daily-usage.ts'
 import { type CallSummary, summarizeCalls } from './summaries/summarize-calls.ts'
@@ -54,6 +59,7 @@ export interface CallPages {
 export interface CallSummaries {
   summarizeCalls(window: AccountWindow, caller?: AbortSignal): Promise<CallSummary>
   callSeries(query: CallSeriesQuery, caller?: AbortSignal): Promise<CallSeriesPoint[]>
+  listCallValues(query: InstallationFilter, caller?: AbortSignal): Promise<CallValues>
   readChannelHealth(query: ChannelHealthQuery, caller?: AbortSignal): Promise<ChannelHealth[]>
   sumUsageByDay(
     query: AccountWindow & { readonly by: DailyGroup },
@@ -187,6 +193,7 @@ export function openCallLog(url: string, cluster: string | null = null): CallLog
     findCall: bindQuery(findCall),
     summarizeCalls: bindQuery(summarizeCalls),
     callSeries: bindQuery(callSeries),
+    listCallValues: bindQuery(listCallValues),
     readChannelHealth: bindQuery(readChannelHealth),
     sumUsageByDay: bindQuery(sumUsageByDay),
     sumUsage: bindQuery(sumUsage),

@@ -9,11 +9,11 @@ import type { Credential } from '../../schemas/accounts/key.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { Credits } from '../../schemas/money.ts'
 import { AddressList } from '../core/keys/address-list.ts'
-import { BudgetView } from '../core/pricing/budget.ts'
-import { capTotals, WalletView } from '../core/pricing/wallet.ts'
 import type { Keys } from '../postgres/accounts/repository.ts'
 import type { Wallets } from '../postgres/billing/repository.ts'
 import type { ChangeKind } from '../postgres/changes.ts'
+import { BudgetView } from './budget.ts'
+import { capTotals, WalletView } from './wallet.ts'
 
 /** A change of what this process knows of callers. */
 type CredentialChange = Exclude<ChangeKind, 'channel'>

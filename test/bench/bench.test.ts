@@ -55,8 +55,8 @@ import {
 import { startUpstream } from '../../bench/upstream/start.ts'
 import type { Metrics } from '../../bench/workloads/workload.ts'
 import type { Settlement } from '../../schemas/call-log/columns.ts'
-import { WalletView } from '../../src/core/pricing/wallet.ts'
 import type { Credentials } from '../../src/credentials/credentials.ts'
+import { WalletView } from '../../src/credentials/wallet.ts'
 import { findProgram } from '../../src/embedded/programs.ts'
 
 t.test('command line', async (t) => {

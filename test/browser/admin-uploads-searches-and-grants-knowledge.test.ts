@@ -90,7 +90,7 @@ t.test('knowledge', async (t) => {
     const edited = page.getByRole('dialog', { name: 'Clerk' })
     await hand.press(edited.getByLabel('Handbook'))
     await hand.press(button(edited, 'Save as a draft'))
-    await edited.getByText('The draft changes').waitFor()
+    await edited.getByText('Changes in the draft').waitFor()
     t.equal(await edited.getByText('Calls would be refused').count(), 0)
     await hand.press(button(edited, 'Close'))
 

@@ -48,12 +48,12 @@ t.test('agents', async (t) => {
 
     await hand.write(drawer.getByLabel('Persona'), 'You are a polite clerk.')
     await hand.press(button(drawer, 'Save as a draft'))
-    await drawer.getByText('The draft changes').waitFor()
+    await drawer.getByText('Changes in the draft').waitFor()
     await look('agent')
     await hand.press(button(drawer, 'Publish'))
     await hand.press(button(publish, 'Publish now'))
     await hand.press(button(publish, 'Not now'))
-    await drawer.getByText('The draft changes').waitFor({ state: 'detached' })
+    await drawer.getByText('Changes in the draft').waitFor({ state: 'detached' })
     await hand.press(button(drawer, 'Close'))
     await row(page, 'Clerk').getByText('Published', { exact: true }).waitFor()
     const [agent] = (await database.agents.list(account.id)) as [Agent]

@@ -28,7 +28,7 @@ t.test('a failed call', async (t) => {
     await heading(page, 'Calls').waitFor()
     await row(page, 'broken').waitFor()
     await page.keyboard.press('Control+K')
-    await page.getByRole('combobox', { name: 'Find a page, an account or any id' }).waitFor()
+    await page.getByRole('combobox', { name: 'Find a page, a name or any id' }).waitFor()
     await page.keyboard.type(id)
     await page.getByRole('option', { name: 'broken' }).waitFor()
     await page.keyboard.press('Enter')

@@ -2,6 +2,7 @@
  * A customer tops up by card at the provider's page, waits until it is booked, and switches automatic top-ups on. An
  * operator who views an account does none of it.
  */
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { ONE_CREDIT } from '../../schemas/money.ts'
 import { openShop } from '../end-to-end/payments/support.ts'
@@ -35,7 +36,14 @@ t.test('top-up by card', async (t) => {
     const credits = page.getByLabel('Credits', { exact: true })
     await hand.write(credits, '100')
     await hand.press(button(page, 'Go to payment'))
-    await page.getByRole('alert').filter({ hasText: 'at least 404.4' }).waitFor()
+    await page
+      .getByText(/^A top-up is at least 404\.4|^At least 404\.4 credits/)
+      .first()
+      .waitFor()
+    t.equal(await credits.getAttribute('aria-invalid'), 'true', 'beside its field')
+    await hand.write(credits, '1,000')
+    t.equal(await credits.getAttribute('aria-invalid'), 'false', 'until the field changes')
+    await page.getByText('1,000 credits for 10.00 USD. You pay on the next page.').waitFor()
     await hand.press(button(page, '500 for 5.00 USD'))
     await hand.press(page.getByLabel('Save the card for automatic top-ups'))
 
@@ -55,7 +63,26 @@ t.test('top-up by card', async (t) => {
     await control('PUT', '/faults', {})
     await page.getByText('Payment booked').waitFor()
     await row(page, '5.00 USD').getByText('Paid', { exact: true }).waitFor()
-    await page.getByRole('table', { name: 'Ledger' }).getByText('500.00', { exact: true }).waitFor()
+    const ledger = page.getByRole('region', { name: 'Ledger' })
+    await ledger.getByText('500.00', { exact: true }).waitFor()
+    await ledger.getByText('1,100.00', { exact: true }).waitFor()
+    const csv = page.waitForEvent('download')
+    await hand.press(button(ledger, 'CSV'))
+    const records = readFileSync(await (await csv).path(), 'utf8')
+      .trim()
+      .split('\r\n')
+    t.equal(records[0], 'time,kind,amount_credits,call_or_task,note,balance_credits')
+    t.match(records[1], /,topup,500,.*,1100$/)
+    t.match(records[2], /,trial,600,.*,600$/)
+    await hand.press(ledger.getByRole('button', { name: 'Top-up × 1' }))
+    await row(ledger, 'Top-up').getByText('500.00').waitFor()
+    t.equal(await row(ledger, 'Trial').count(), 0)
+    await look('billing-ledger')
+    await hand.press(button(ledger, 'Clear'))
+    await hand.write(ledger.getByLabel('Search the ledger'), 'nothing like it')
+    await hand.press(button(ledger, 'Search'))
+    await ledger.getByText('No entries match.').waitFor()
+    await hand.press(button(ledger, 'Clear'))
     await page.getByRole('listitem').filter({ hasText: '•••• 4242' }).waitFor()
     t.equal((await service.database.accounts.show(accountId)).wallet.balance, 1_100n * ONE_CREDIT)
     const opened = page.waitForEvent('popup')
@@ -66,7 +93,17 @@ t.test('top-up by card', async (t) => {
     await receipt.close()
 
     await hand.press(page.getByLabel('Charge the saved card when the balance is low'))
+    await hand.write(page.getByLabel('When the balance is below'), '2,000')
+    await page
+      .getByText(
+        'The balance is below 2,000 credits now: saving this charges 5.00 USD to Visa •••• 4242 at once.',
+      )
+      .waitFor()
+    await look('billing-charges-now')
     await hand.write(page.getByLabel('When the balance is below'), '200')
+    await page
+      .getByText('When the balance falls below 200 credits, Visa •••• 4242 is charged 5.00 USD.')
+      .waitFor()
     // The notice goes by itself: it is waited for from before it comes.
     const notice = page.getByText('Automatic top-up saved')
     await Promise.all([notice.waitFor(), hand.press(button(page, 'Save automatic top-up'))])

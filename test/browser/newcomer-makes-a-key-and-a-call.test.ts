@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { keepPicture } from '../support/browser.ts'
+import { inspectPage, keepPicture, withPage } from '../support/browser.ts'
 import { borrowService } from '../support/lend-services.ts'
 import {
   button,
@@ -21,6 +21,20 @@ const SECOND_KEY_NAME = 'My second program'
 
 t.test('newcomer', async (t) => {
   const service = await borrowService(t, STORY_CONFIG)
+
+  await t.test('three steps on Home', (t) =>
+    withPage(t, 'three steps', async (page) => {
+      await signIn(service, page, { name: 'Hope' })
+      await page.getByText('The commands appear here as soon as there is a key.').waitFor()
+      await button(page, 'Create a key').click()
+      const command = page.getByRole('tabpanel').locator('pre')
+      await page.getByRole('tabpanel').getByText('Authorization: Bearer sk-tollgate-').waitFor()
+      await inspectPage(t, page, 'home-first-key')
+      await promisify(execFile)('bash', ['-c', (await command.textContent()) ?? ''])
+      await page.getByText('Your first call has arrived.').waitFor()
+      await page.getByText(`${FAST_COST}.00`).first().waitFor()
+    }),
+  )
 
   await withEachHand(t, 'newcomer', async (t, { hand, page, look }) => {
     await signIn(service, page, { name: 'Ada' })
@@ -82,7 +96,7 @@ t.test('newcomer', async (t) => {
     await page.getByLabel('Model', { exact: true }).selectOption('fast')
     await hand.write(page.getByLabel('Message'), 'Hello!')
     await hand.press(button(page, 'Send'))
-    await page.getByText('Hello from here').waitFor()
+    await page.getByRole('region', { name: 'fast' }).getByText('Hello from here').waitFor()
     await page.getByText(`${FAST_COST}.00`).waitFor()
     await look('playground')
 

@@ -56,7 +56,7 @@ t.test('margins', async (t) => {
     await row(page, 'costed').getByText('142').waitFor()
     // Of all tests that have used the service.
     await page
-      .getByText(/^of \d+ calls with a known cost$/)
+      .getByText(/^credits, \d+ calls? with a known provider cost$/)
       .first()
       .waitFor()
     await look('usage-with-margins')

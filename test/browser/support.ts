@@ -9,6 +9,7 @@ import { inspectPage, withPage } from '../support/browser.ts'
 import { until } from '../support/eventually.ts'
 import { HANDS, type Hand, mouse } from '../support/hands.ts'
 import { type LentService, testConfig } from '../support/service.ts'
+import { isCopied } from '../support/service-client.ts'
 
 /** An agent without knowledge and tools. */
 export const AGENT = {
@@ -95,12 +96,16 @@ export async function withEachHand(
 }
 
 /** Waits until the log of the key's account has this many calls: a page that is opened earlier shows fewer. */
-export async function callsInLog({ baseUrl }: LentService, key: string, count: number): Promise<void> {
+export async function callsInLog(
+  { baseUrl, database }: LentService,
+  key: string,
+  count: number,
+): Promise<void> {
   await until(`${count} calls are in the log`, async () => {
     const headers = { authorization: `Bearer ${key}` }
     const response = await fetch(`${baseUrl}/v1/logs?scope=account`, { headers })
-    const { data = [] } = (await response.json()) as { data?: unknown[] }
-    return data.length === count
+    const { data = [] } = (await response.json()) as { data?: { id: number }[] }
+    return data.length === count && isCopied(database, data)
   })
 }
 

@@ -64,6 +64,7 @@ const TRACES: readonly { readonly isMeant: (scenario: Scenario) => boolean; read
 /** Checks that an agent did what its scenario is about. */
 function* checkAgent(outcome: Outcome, upstream: readonly Exchange[]): Generator<string> {
   const { client, scenario, through } = outcome
+  if (findDirectFailure(outcome) !== null) return
   if (client.usesSocket && !through.recorder.exchanges.some(isMessage))
     yield 'no request came over a WebSocket'
   const turns = listBilled([outcome], upstream).length
@@ -151,7 +152,7 @@ export const listBilled = (outcomes: readonly Outcome[], upstream: readonly Exch
     outcome.through.recorder.exchanges
       .filter((call) =>
         isUnnamed(call)
-          ? call.isFree !== true && !FREE.test(call.path)
+          ? !call.isFree && !FREE.test(call.path)
           : !FREE.test(call.path) && findAttempts(call, upstream).length > 0,
       )
       .map((call) => ({ call, outcome })),

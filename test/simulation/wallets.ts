@@ -4,7 +4,7 @@
  * model of `reserve_wallet` and `end_reservations`.
  */
 import type { WalletTotals } from '../../schemas/accounts/account.ts'
-import { UNSHARED_FRACTION, WalletView } from '../../src/core/pricing/wallet.ts'
+import { UNSHARED_FRACTION, WalletView } from '../../src/credentials/wallet.ts'
 import type { Random } from './random.ts'
 
 /** Errors that the simulation must find. */

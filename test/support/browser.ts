@@ -19,6 +19,8 @@ const NARROW = 360
 const GRAVE = ['serious', 'critical']
 /** A refusal of the API, or of a card, is an answer, which the page shows; Chromium reports it as an error all the same. */
 const REFUSAL = /^Failed to load resource: the server responded with a status of 4\d\d/
+/** So is a stream of the API that the provider cuts off. */
+const CUT_OFF = 'net::ERR_INCOMPLETE_CHUNKED_ENCODING'
 const API_PATHS = ['/api/', '/v1/', '/checkout/']
 
 interface Assertions {
@@ -66,19 +68,21 @@ export async function withPage<Result>(
   }
 }
 
+const isOfApi = (url: string): boolean => API_PATHS.some((path) => URL.parse(url)?.pathname.startsWith(path))
+
 function collectComplaints(context: BrowserContext): string[] {
   const complaints: string[] = []
   context.on('weberror', (error) => complaints.push(`error: ${error.error().stack}`))
   context.on('console', (message) => {
     const { url } = message.location()
-    const isAnswer =
-      REFUSAL.test(message.text()) && API_PATHS.some((path) => URL.parse(url)?.pathname.startsWith(path))
+    const isAnswer = (REFUSAL.test(message.text()) || message.text().endsWith(CUT_OFF)) && isOfApi(url)
     if (message.type() === 'error' && !isAnswer) complaints.push(`console: ${message.text()} (${url})`)
   })
   context.on('requestfailed', (request) => {
     // A page that is left ends its own requests.
     const reason = request.failure()?.errorText
-    if (reason !== 'net::ERR_ABORTED') complaints.push(`request: ${reason} ${request.url()}`)
+    const isCutOff = reason === CUT_OFF && isOfApi(request.url())
+    if (reason !== 'net::ERR_ABORTED' && !isCutOff) complaints.push(`request: ${reason} ${request.url()}`)
   })
   return complaints
 }

@@ -3,8 +3,8 @@
 import type { Account } from '../../schemas/accounts/account.ts'
 import type { ApiKey } from '../../schemas/accounts/key.ts'
 import { parseCredits } from '../../schemas/money.ts'
-import { WalletView } from '../../src/core/pricing/wallet.ts'
 import type { KnownKey } from '../../src/credentials/credentials.ts'
+import { WalletView } from '../../src/credentials/wallet.ts'
 
 const NEVER = new Date(0)
 

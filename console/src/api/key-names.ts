@@ -32,7 +32,7 @@ const keyNamesQuery = (accountId: string) =>
   })
 
 /** Reads the names of the keys; none for a role that may not see keys. */
-export function useKeyNames() {
+export function useKeyNames(isWanted = true) {
   const { account_id: accountId, role } = useAccount()
-  return useQuery({ ...keyNamesQuery(accountId), enabled: role !== 'billing' })
+  return useQuery({ ...keyNamesQuery(accountId), enabled: isWanted && role !== 'billing' })
 }

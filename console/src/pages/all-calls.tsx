@@ -111,7 +111,7 @@ export function AllCalls() {
     <>
       <PageHeader title={t('All calls')} description={t('The calls of every account, newest first.')} />
       <FilterPanel>
-        <PeriodFilter value={filters} hasAll />
+        <PeriodFilter value={filters} zone="UTC" hasAll />
         <Filter
           name="status"
           label={t('Status')}

@@ -1,4 +1,5 @@
 /** Channels of the installation, for operators: their health, and whether they take calls. */
+import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type AnswerOf, request } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
@@ -8,8 +9,10 @@ import { t } from '../i18n.ts'
 import { Action } from '../ui/dialog.tsx'
 import { Badge, PageHeader } from '../ui/states.tsx'
 import { type Column, ListPanel } from '../ui/table.tsx'
-import { Money, NONE } from '../ui/text.tsx'
+import { Money, NONE, TextLink } from '../ui/text.tsx'
 import { ChannelHolds } from './channel-holds.tsx'
+
+const route = getRouteApi('/signed-in/channels')
 
 type Channel = AnswerOf<'listChannels'>['data'][number]
 type Tested = AnswerOf<'testChannel'>
@@ -51,7 +54,7 @@ function Keys({ keys }: Channel) {
           {position}: <code>{tail}</code>{' '}
           {until !== null && (
             <Badge tone="warn">
-              {t('rests until {time}', { time: new Date(until).toLocaleTimeString() })}
+              {t('paused until {time}', { time: new Date(until).toLocaleTimeString() })}
             </Badge>
           )}
         </li>
@@ -73,7 +76,7 @@ function CostAndMargin({ costs }: { readonly costs: Costs | undefined }) {
 const printCacheHits = (costs: Costs | undefined): string =>
   costs === undefined || costs.input_tokens === 0
     ? NONE
-    : `${((costs.cached_tokens / costs.input_tokens) * PERCENT).toFixed(1)} %`
+    : `${((costs.cached_tokens / costs.input_tokens) * PERCENT).toFixed(1)}%`
 
 const printMs = (value: number | null): string => (value === null ? NONE : `${Math.round(value)} ms`)
 
@@ -128,7 +131,7 @@ const listHealthColumns = (): Column<Channel>[] => [
     cell: ({ error_rate, recent_attempts }) =>
       error_rate === null
         ? NONE
-        : t('{percent} % of {count}', {
+        : t('{percent}% of {count}', {
             percent: (error_rate * PERCENT).toFixed(1),
             count: printNumber(recent_attempts),
           }),
@@ -190,6 +193,7 @@ export function Channels() {
   const usage = useGet('showInstallationUsage', { by: 'channel', period: COST_PERIOD })
   const costs = new Map(usage.data?.rows.map((row) => [row.channel_id, row]))
   const [tested, setTested] = useState<Tested | null>(null)
+  const { channel: only } = route.useSearch()
   const columns: Column<Channel>[] = [
     ...listPropertyColumns(costs),
     ...listHealthColumns(),
@@ -211,7 +215,14 @@ export function Channels() {
       <ListPanel
         caption={t('Channels')}
         list={list}
-        rows={list.data?.data}
+        rows={list.data?.data.filter(({ id }) => only === undefined || id === only)}
+        foot={
+          only !== undefined && (
+            <TextLink to="/channels" search={{ channel: undefined }}>
+              {t('All channels')}
+            </TextLink>
+          )
+        }
         columns={columns}
         empty={t('The configuration has no channels.')}
       />

@@ -3,6 +3,7 @@ import { type ReactNode, useState } from 'react'
 import { type KeyNames, MAX_NAMED_KEYS } from '../api/key-names.ts'
 import { useSession } from '../api/session.ts'
 import { useChangeSearch } from '../change-search.ts'
+import { printDay, printTime } from '../format.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
 import { Field, Form, SelectField } from '../ui/form.tsx'
@@ -124,30 +125,36 @@ export interface Period {
 
 interface PeriodFilterProps {
   readonly value: Period
+  /** The time zone whose days count. */
+  readonly zone: string
   /** True if the user may choose the whole log. */
   readonly hasAll?: boolean
 }
 
-export function PeriodFilter({ value: { period, from, to }, hasAll = false }: PeriodFilterProps) {
+export function PeriodFilter({ value: { period, from, to }, zone, hasAll = false }: PeriodFilterProps) {
   const change = useChangeSearch()
-  const isRange = from !== undefined || to !== undefined
-  const today = new Date().toISOString().slice(0, 10)
+  // A part of a chart has instants, not days.
+  const isPart = from?.includes('T') === true && to !== undefined
+  const isRange = !isPart && (from !== undefined || to !== undefined)
+  const now = new Date().toISOString()
+  const today = zone === 'UTC' ? now.slice(0, 10) : printDay(now)
   const range = { period: '', from: from?.slice(0, 10) ?? '', to: to?.slice(0, 10) ?? '' }
   return (
     <>
       <SelectField
-        label={t('Period')}
-        value={isRange ? 'range' : (period ?? '30d')}
+        label={t('Period ({zone})', { zone })}
+        value={isPart ? 'part' : isRange ? 'range' : (period ?? '30d')}
         onText={(text) =>
           change(
             text === 'range' ? { period: '', from: today, to: today } : { period: text, from: '', to: '' },
           )
         }
         options={[
-          ['today', t('Today (UTC)')],
+          ...(isPart ? [['part', `${printTime(from)} – ${printTime(to)}`] as const] : []),
+          ['today', t('Today')],
           ['7d', t('7 days')],
           ['30d', t('30 days')],
-          ['this_month', t('This month (UTC)')],
+          ['this_month', t('This month')],
           ...(hasAll ? [['all', t('All time')] as const] : []),
           ['range', t('From … to …')],
         ]}

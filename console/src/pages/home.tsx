@@ -7,10 +7,10 @@ import { printNumber } from '../format.ts'
 import { t } from '../i18n.ts'
 import { CallsChart, CostChart } from '../ui/call-charts.tsx'
 import { PageHeader, Panel, QueryState, Stat } from '../ui/states.tsx'
-import { Money, TextLink } from '../ui/text.tsx'
+import { Money } from '../ui/text.tsx'
 import { useCurrency } from './billing/currency.ts'
 import { NamedBudgets } from './budgets/named.tsx'
-import { Arrival, FirstCall } from './first-call/first-call.tsx'
+import { FirstSteps } from './first-call/first-steps.tsx'
 import { Requests } from './members/requests.tsx'
 import { OpenAlert } from './open-alert.tsx'
 
@@ -105,28 +105,6 @@ function OwnBudgets({ accountId }: { readonly accountId: string }) {
   return <NamedBudgets title={t('Budgets of your keys')} budgets={list.rows} />
 }
 
-/** What to do on an account without calls. */
-const FirstSteps = ({ accountId }: { readonly accountId: string }) => (
-  <Panel title={t('Three steps to your first call')}>
-    <ol className="flex list-decimal flex-col gap-4 px-4 py-4 pl-9">
-      <li>
-        <TextLink isAmongWords to="/keys" search={{ account: accountId, create: true }}>
-          {t('Create a key')}
-        </TextLink>{' '}
-        {t('and keep it in your environment as TOLLGATE_KEY.')}
-      </li>
-      <li>
-        <p className="mb-2">{t('Make a call.')}</p>
-        <FirstCall accountId={accountId} isAwaited={false} />
-      </li>
-      <li>
-        <p className="mb-2">{t('See it here, with what it cost.')}</p>
-        <Arrival accountId={accountId} />
-      </li>
-    </ol>
-  </Panel>
-)
-
 interface FiguresProps {
   readonly accountId: string
   readonly data: HomeData
@@ -163,13 +141,11 @@ function Figures({ accountId, data }: FiguresProps) {
         )}
       </dl>
       {total === 0 && wallet === null ? null : total === 0 ? (
-        <Panel>
-          <FirstSteps accountId={accountId} />
-        </Panel>
+        <FirstSteps accountId={accountId} />
       ) : (
         <div className="grid gap-4 lg:grid-cols-2">
-          <CostChart title={t('Spend per day, in credits')} times={times} points={points} />
-          <CallsChart title={t('Calls per day')} times={times} points={points} />
+          <CostChart isUtc title={t('Spend per day, in credits')} times={times} points={points} />
+          <CallsChart isUtc title={t('Calls per day')} times={times} points={points} />
         </div>
       )}
       <NearCap {...data} />

@@ -8,13 +8,12 @@ import { Id, Money, TextLink, Time } from '../ui/text.tsx'
 type Entry = AnswerOf<'listLedger'>['data'][number]
 
 /** Returns the translated kind of an entry. */
-function nameKind({ kind, ref }: Entry): string {
+export function nameKind(kind: Entry['kind']): string {
   const names: Readonly<Record<Entry['kind'], string>> = {
     charge: t('Charge'),
     topup: t('Top-up'),
     trial: t('Trial credit'),
-    // An adjustment that names a call or a task refunds its charge.
-    adjustment: ref === null ? t('Adjustment') : t('Refund'),
+    adjustment: t('Adjustment'),
     reversal: t('Card payment reversed'),
     refund: t('Refund'),
     hold: t('Hold'),
@@ -26,7 +25,11 @@ function nameKind({ kind, ref }: Entry): string {
 export function LedgerTable({ list }: { readonly list: ReturnType<typeof useList<'listLedger'>> }) {
   const columns: Column<Entry>[] = [
     { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
-    { name: t('Kind'), cell: nameKind },
+    {
+      name: t('Kind'),
+      // An adjustment that names a call or a task refunds its charge.
+      cell: ({ kind, ref }) => nameKind(kind === 'adjustment' && ref !== null ? 'refund' : kind),
+    },
     { name: t('Credits'), isNumber: true, cell: ({ amount }) => <Money amount={amount} /> },
     {
       name: t('Call or task'),
@@ -47,7 +50,5 @@ export function LedgerTable({ list }: { readonly list: ReturnType<typeof useList
     },
     { name: t('Note'), cell: ({ note, reference }) => note ?? reference ?? '–' },
   ]
-  return (
-    <ListPanel title={t('Ledger')} list={list} columns={columns} empty={t('Nothing has been booked yet.')} />
-  )
+  return <ListPanel title={t('Ledger')} list={list} columns={columns} empty={t('No entries match.')} />
 }

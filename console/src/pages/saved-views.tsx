@@ -88,7 +88,7 @@ export function SavedViews({ page, filters }: SavedViewsProps) {
       {isSaving && (
         <NameDialog
           title={t('Save this view')}
-          hint={t('It replaces a view of the same name.')}
+          hint={t('A view with the same name is replaced.')}
           maxLength={100}
           submit={t('Save')}
           onName={save}

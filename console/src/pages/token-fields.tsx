@@ -14,7 +14,7 @@ interface TextProps {
 export const ExpiresField = (props: TextProps) => (
   <Field
     label={t('Expires')}
-    hint={t('It is refused from then on. Leave it empty for no expiry.')}
+    hint={t('Refused from this time on. Leave empty for no expiry.')}
     type="datetime-local"
     {...props}
   />
@@ -23,7 +23,7 @@ export const ExpiresField = (props: TextProps) => (
 export const ProgramNameField = (props: TextProps) => (
   <Field
     label={t('Name')}
-    hint={t('What uses it, such as a program or a machine.')}
+    hint={t('What it is for, such as a program or a machine.')}
     required
     maxLength={100}
     {...props}

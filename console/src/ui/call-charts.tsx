@@ -6,6 +6,10 @@ import { Chart } from './chart.tsx'
 import { Money } from './text.tsx'
 
 interface ChartProps<Point> {
+  /** The points are days in UTC. */
+  readonly isUtc?: boolean
+  /** Called with a part that the reader has dragged over, epoch seconds. */
+  readonly onZoom?: (from: number, to: number) => void
   /** Epoch seconds, ascending. */
   readonly times: readonly number[]
   /** One per instant; null leaves a gap. */
@@ -17,8 +21,14 @@ interface Counted {
   readonly failed: number
 }
 
-export const CallsChart = ({ title, times, points }: ChartProps<Counted> & { readonly title: string }) => (
+export const CallsChart = ({
+  title,
+  times,
+  points,
+  ...rest
+}: ChartProps<Counted> & { readonly title: string }) => (
   <Chart
+    {...rest}
     title={title}
     times={times}
     print={printShortCount}
@@ -34,8 +44,10 @@ export const CostChart = ({
   title,
   times,
   points,
+  ...rest
 }: ChartProps<{ readonly cost: string }> & { readonly title: string }) => (
   <Chart
+    {...rest}
     title={title}
     times={times}
     print={printShortAmount}
@@ -57,9 +69,10 @@ interface Latency {
 }
 
 /** The median and the p99. */
-export function LatencyChart({ times, points }: ChartProps<Latency>) {
+export function LatencyChart({ times, points, ...rest }: ChartProps<Latency>) {
   return (
     <Chart
+      {...rest}
       title={t('Time per call')}
       times={times}
       print={printDuration}

@@ -1,16 +1,15 @@
 /** Charts over time, with the same figures as a table. */
-import { printTime } from '../format.ts'
 import 'uplot/dist/uPlot.min.css'
 import { type ReactNode, useEffect, useRef } from 'react'
 import UPlot from 'uplot'
-import { readTimeZone } from '../format.ts'
+import { printTime, readTimeZone, readZoneName } from '../format.ts'
 import { t } from '../i18n.ts'
 import { type Column, Table } from './table.tsx'
 
 export interface Series {
   readonly name: string
   readonly kind: 'bars' | 'line'
-  readonly tone: 'accent' | 'good' | 'warn' | 'bad'
+  readonly tone: 'accent' | 'good' | 'warn' | 'bad' | 'quiet'
   /** One per instant; null leaves a gap. Only for drawing: amounts are printed from their texts. */
   readonly values: readonly (number | null)[]
 }
@@ -21,12 +20,18 @@ interface Figures {
   readonly series: readonly Series[]
   /** Prints a value on the axis and in the legend, with its unit. */
   print(value: number): string
+  /** The figures are of days in UTC, whatever time zone the reader has chosen. */
+  readonly isUtc?: boolean
+  /** Bars stand on top of each other; the last series is at the bottom. */
+  readonly isStacked?: boolean
 }
 
 interface ChartProps extends Figures {
   readonly title: string
   /** Prints a cell of the table; default: `print`. */
   cell?(series: number, time: number): ReactNode
+  /** Called with a part of the chart that the reader has dragged over, epoch seconds. */
+  onZoom?(from: number, to: number): void
 }
 
 const HEIGHT_PX = 170
@@ -35,14 +40,15 @@ const MINUTE_SECONDS = 60
 /** In a longer line each point would hide its neighbors. */
 const MAX_POINTS = 60
 
-const printInstant = (epochSeconds: number): string => printTime(new Date(epochSeconds * 1000).toISOString())
+const printInstant = (epochSeconds: number, isUtc: boolean): string =>
+  printTime(new Date(epochSeconds * 1000).toISOString(), isUtc ? 'utc' : readTimeZone())
 
 /** Prints times on the axis: the day at midnight, else hours and minutes, with seconds if ticks are close. */
-function printTicks(epochSeconds: number[]): string[] {
+function printTicks(epochSeconds: number[], isUtc: boolean): string[] {
   const [first = 0, second = MINUTE_SECONDS] = epochSeconds
   const isFine = second - first < MINUTE_SECONDS
   return epochSeconds.map((at) => {
-    const [day = '', time = ''] = printInstant(at).split(' ')
+    const [day = '', time = ''] = printInstant(at, isUtc).split(' ')
     return time === '00:00:00' ? day.slice(5) : isFine ? time : time.slice(0, 5)
   })
 }
@@ -55,10 +61,36 @@ function resolveColor(box: HTMLElement, name: string): string {
   return probe === null ? 'gray' : getComputedStyle(probe).color
 }
 
-const toData = ({ times, series }: Figures) =>
-  [times, ...series.map(({ values }) => values)] as unknown as UPlot.AlignedData
+/** A narrower part is a click. */
+const MIN_ZOOM_PX = 5
 
-function makeOptions(box: HTMLElement, { times, series, print }: Figures): UPlot.Options {
+const toData = ({ times, series, isStacked = false }: Figures) => {
+  const stack = (index: number) =>
+    times.map((_, at) => series.slice(index).reduce((sum, { values }) => sum + (values[at] ?? 0), 0))
+  return [
+    times,
+    ...series.map(({ values }, index) => (isStacked ? stack(index) : values)),
+  ] as unknown as UPlot.AlignedData
+}
+
+/** Passes on what was dragged over, and removes the mark. */
+const zoomTo =
+  (onZoom: (from: number, to: number) => void) =>
+  (plot: UPlot): void => {
+    const { left, width } = plot.select
+    if (width < MIN_ZOOM_PX) return
+    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+    onZoom(plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x'))
+  }
+
+interface Drawing extends Figures {
+  readonly onZoom: ((from: number, to: number) => void) | undefined
+}
+
+function makeOptions(
+  box: HTMLElement,
+  { times, series, print, onZoom, isUtc = false }: Drawing,
+): UPlot.Options {
   // Half a bar on each side; a single instant gets a day.
   const margin = ((times[1] ?? (times[0] ?? 0) + DAY_SECONDS) - (times[0] ?? 0)) / 2
   const axis = {
@@ -73,25 +105,28 @@ function makeOptions(box: HTMLElement, { times, series, print }: Figures): UPlot
     height: HEIGHT_PX,
     // Leaves room for the second half of the last label.
     padding: [8, 20, 0, 0],
-    cursor: { y: false, drag: { x: false, y: false } },
+    cursor: { y: false, drag: { x: onZoom !== undefined, y: false, setScale: false } },
+    ...(onZoom && { hooks: { setSelect: [zoomTo(onZoom)] } }),
     legend: { live: true },
-    ...(readTimeZone() === 'utc' && { tzDate: (at: number) => UPlot.tzDate(new Date(at * 1000), 'UTC') }),
+    ...((isUtc || readTimeZone() === 'utc') && {
+      tzDate: (at: number) => UPlot.tzDate(new Date(at * 1000), 'UTC'),
+    }),
     scales: {
       x: { range: (_, min, max) => [min - margin, max + margin] },
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
     },
     axes: [
-      { ...axis, space: 56, values: (_, splits) => printTicks(splits) },
+      { ...axis, space: 56, values: (_, splits) => printTicks(splits, isUtc) },
       { ...axis, size: 64, values: (_, splits) => splits.map(print) },
     ],
     series: [
-      { label: t('Time'), value: (_, at) => (at === null ? '–' : printInstant(at)) },
+      { label: t('Time'), value: (_, at) => (at === null ? '–' : printInstant(at, isUtc)) },
       ...series.map(({ name, kind, tone, values }): UPlot.Series => {
         const resolveInk = () => resolveColor(box, `text-${tone}`)
         return {
           label: name,
           stroke: resolveInk,
-          value: (_, value) => (value === null ? '–' : print(value)),
+          value: (_, __, ___, at) => printValue(values[at ?? -1], print),
           points: { show: kind === 'line' && values.length < MAX_POINTS, size: 5, fill: resolveInk },
           ...(kind === 'bars'
             ? { fill: resolveInk, width: 0, ...(bars && { paths: bars }) }
@@ -101,6 +136,9 @@ function makeOptions(box: HTMLElement, { times, series, print }: Figures): UPlot
     ],
   }
 }
+
+const printValue = (value: number | null | undefined, print: Figures['print']): string =>
+  value == null ? '–' : print(value)
 
 interface Row {
   readonly time: number
@@ -119,16 +157,23 @@ function onThemeChange(draw: () => void): () => void {
   }
 }
 
-export function Chart({ title, times, series, print, cell }: ChartProps) {
+export function Chart({ title, times, series, print, isStacked, isUtc = false, cell, onZoom }: ChartProps) {
   const box = useRef<HTMLDivElement>(null)
   // As text, so that the chart is drawn again only when its figures change.
-  const shown = JSON.stringify({ times, series })
+  const shown = JSON.stringify({ times, series, isStacked, isUtc })
   const printing = useRef(print)
   printing.current = print
+  const zooming = useRef(onZoom)
+  zooming.current = onZoom
+  const zooms = onZoom !== undefined
   useEffect(() => {
     const target = box.current
     if (target === null) return
-    const figures: Figures = { ...JSON.parse(shown), print: (value: number) => printing.current(value) }
+    const figures: Drawing = {
+      ...JSON.parse(shown),
+      print: (value: number) => printing.current(value),
+      onZoom: zooms ? (from, to) => zooming.current?.(from, to) : undefined,
+    }
     const draw = () => new UPlot(makeOptions(target, figures), toData(figures), target)
     let plot = draw()
     const resized = new ResizeObserver(() => plot.setSize({ width: target.clientWidth, height: HEIGHT_PX }))
@@ -143,22 +188,26 @@ export function Chart({ title, times, series, print, cell }: ChartProps) {
       resized.disconnect()
       plot.destroy()
     }
-  }, [shown])
+  }, [shown, zooms])
+  const zone = isUtc ? 'UTC' : readZoneName()
   const columns: Column<Row>[] = [
-    { name: t('Time'), cell: ({ time }) => printInstant(time) },
+    { name: t('Time ({zone})', { zone }), cell: ({ time }) => printInstant(time, isUtc) },
     ...series.map(({ name, values }, index) => ({
       name,
       isNumber: true,
       cell: ({ at }: Row) => {
         const value = values[at]
-        return cell?.(index, at) ?? (value == null ? '–' : print(value))
+        return cell?.(index, at) ?? printValue(value, print)
       },
     })),
   ]
   const rows = times.map((time, at) => ({ time, at }))
   return (
     <figure className="min-w-0 rounded-lg border border-line bg-surface p-3">
-      <figcaption className="px-1 pb-1 font-medium text-sm">{title}</figcaption>
+      <figcaption className="flex justify-between gap-2 px-1 pb-1 text-sm">
+        <span className="font-medium">{title}</span>
+        <span className="text-quiet text-xs">{zone}</span>
+      </figcaption>
       <div ref={box} aria-hidden="true" className="chart min-w-0 overflow-hidden">
         {INK.map((ink) => (
           <span key={ink} data-ink={ink} className={`hidden ${ink}`} />

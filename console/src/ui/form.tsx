@@ -20,7 +20,7 @@ import { Button, type ButtonKind } from './button.tsx'
 import { type Fields, OpenDialogContext, useGuard } from './fields.ts'
 import { FormError } from './states.tsx'
 
-const CONTROL =
+export const CONTROL =
   'h-8 w-full rounded-md border border-edge bg-surface px-2.5 text-base text-ink placeholder:text-quiet aria-invalid:border-bad'
 
 interface Labelled {
@@ -113,6 +113,9 @@ function explainNumber(value: string, { min, max, decimals = 0 }: Omit<NumberFie
   return ''
 }
 
+const isSame = (typed: string, value: string): boolean =>
+  typed === value || (typed !== '' && value !== '' && Number(typed) === Number(value))
+
 /** A field of a number, in any form that the console prints. `onText` gets its plain digits. */
 export function NumberField(props: NumberFieldProps) {
   const { min, max, decimals = 0, value, onText, ...rest } = props
@@ -122,7 +125,8 @@ export function NumberField(props: NumberFieldProps) {
       inputMode={decimals === 0 ? 'numeric' : 'decimal'}
       autoComplete="off"
       ref={(input) => input?.setCustomValidity(explainNumber(value, props))}
-      value={parseAmount(typed) === value ? typed : value}
+      // `1.` and `1,000` are 1 and 1000 on the way to what is meant.
+      value={isSame(parseAmount(typed), value) ? typed : value}
       onText={(text) => {
         setTyped(text)
         onText?.(parseAmount(text))

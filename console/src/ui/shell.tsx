@@ -3,13 +3,13 @@ import { Dialog } from '@base-ui/react/dialog'
 import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet, useMatches, useNavigate } from '@tanstack/react-router'
-import { lazy, Suspense, useEffect, useState } from 'react'
+import { lazy, Suspense, useEffect, useRef, useState } from 'react'
 import { AccountSwitcher } from '../account-switcher.tsx'
 import { isSessionEnd, request, setCsrfToken } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
 import { useAccount, useSession } from '../api/session.ts'
 import { endView, readViewedAccount } from '../api/viewing.ts'
-import { keepDraftsOf } from '../drafts.ts'
+import { forgetUser, keepDraftsOf } from '../drafts.ts'
 import { readTimeZone, storeTimeZone } from '../format.ts'
 import { chooseLanguage, LANGUAGES, type Language, t } from '../i18n.ts'
 import { NAVIGATION } from '../navigation.ts'
@@ -20,7 +20,10 @@ import { SelectField } from './form.tsx'
 import { EmptyState, FormError } from './states.tsx'
 import { Toasts } from './toasts.tsx'
 
-const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
+const loadPalette = () => import('./palette.tsx')
+const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }))
+/** The id of its input. */
+const PALETTE_INPUT = 'palette-input'
 const REQUESTS_REFRESH_MS = 30_000
 const SHORTCUT = /mac|iphone|ipad/i.test(navigator.platform) ? '⌘K' : 'Ctrl K'
 
@@ -107,7 +110,7 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
         // It had ended already.
         if (!isSessionEnd(error)) throw error
       })
-      sessionStorage.clear()
+      forgetUser()
       setCsrfToken(null)
       queries.clear()
       await navigate({ to: '/sign-in' })
@@ -181,19 +184,34 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
   )
 }
 
-/** Opens the palette with its shortcut, wherever the focus is. */
+/** Opens the palette with its shortcut, wherever the focus is. What is typed before its input has the focus is kept. */
 function usePalette() {
-  const [isOpen, setOpen] = useState(false)
+  const [typed, setTyped] = useState<string | null>(null)
+  const isOpen = typed !== null
+  const isFocused = useRef(false)
+  useEffect(() => {
+    // Loaded before it is needed, so that it opens at once.
+    void loadPalette().catch(() => undefined)
+  }, [])
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey) return
-      event.preventDefault()
-      setOpen(true)
+      const { key, altKey } = event
+      const isCommand = event.ctrlKey || event.metaKey
+      if (key.toLowerCase() === 'k' && isCommand && !altKey) {
+        event.preventDefault()
+        setTyped((now) => now ?? '')
+        return
+      }
+      if (!isOpen || document.activeElement?.id === PALETTE_INPUT) isFocused.current = isOpen
+      else if (!isFocused.current && key.length === 1 && !isCommand) {
+        event.preventDefault()
+        setTyped((now) => (now ?? '') + key)
+      }
     }
-    addEventListener('keydown', onKey)
-    return () => removeEventListener('keydown', onKey)
-  }, [])
-  return { isOpen, open: () => setOpen(true), close: () => setOpen(false) }
+    addEventListener('keydown', onKey, true)
+    return () => removeEventListener('keydown', onKey, true)
+  }, [isOpen])
+  return { typed, setTyped, open: () => setTyped(''), close: () => setTyped(null) }
 }
 
 /** Says on every page that the user views an account. */
@@ -259,9 +277,9 @@ export function Shell() {
       </main>
       <SessionQuestions />
       <Toasts />
-      {palette.isOpen && (
+      {palette.typed !== null && (
         <Suspense>
-          <Palette onClose={palette.close} />
+          <Palette typed={palette.typed} onTyped={palette.setTyped} onClose={palette.close} />
         </Suspense>
       )}
     </div>

@@ -9,10 +9,12 @@ import {
   refund,
   renameAccount,
   showAccount,
+  showLedgerMonth,
   topUp,
   updateAccount,
   viewAccount,
 } from '../../../schemas/management/accounts/accounts.ts'
+import { printCredits } from '../../../schemas/money.ts'
 import type { Credited } from '../../../src/postgres/billing/wallets.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { implementWith } from '../operation.ts'
@@ -84,7 +86,18 @@ export const accountOperations = [
   ),
   implement(listLedger, readId, async ({ database }, { id, ...input }) => {
     const before = readNumberCursor(input)
-    const entries = await database.wallets.readLedger(id, { before, limit: input.limit + 1 })
+    const entries = await database.wallets.readLedger(id, { ...input, before, limit: input.limit + 1 })
     return toPage(entries.map(entryShape), input)
+  }),
+  implement(showLedgerMonth, readId, async ({ database }, { id, month }) => {
+    const days = await database.wallets.sumLedgerMonth(id, month)
+    return {
+      month,
+      days: days.map(({ day, balance, kinds }) => ({
+        day,
+        balance: printCredits(balance),
+        kinds: kinds.map(({ amount, ...kind }) => ({ ...kind, amount: printCredits(amount) })),
+      })),
+    }
   }),
 ]

@@ -5,6 +5,7 @@ import { Failure } from '../../../schemas/failure.ts'
 import {
   listAllCalls,
   listCalls,
+  listCallValues,
   seriesOfAllCalls,
   seriesOfCalls,
   showCall,
@@ -61,26 +62,38 @@ const SERIES_MAX_DAYS = 365
 const chooseBucket = ({ from, to }: LogWindow): number =>
   BUCKET_SECONDS.find((seconds) => (to - from) / 1000 / seconds <= MAX_BUCKETS) ?? BUCKET_SECONDS.at(-1)!
 
+interface Parts {
+  readonly model_part?: string | undefined
+  readonly key_part?: string | undefined
+}
+
+const readParts = ({ model_part, key_part }: Parts) => ({
+  modelPart: model_part || null,
+  keyPart: key_part || null,
+})
+
 /** Counts calls over time, in the window that a query names. */
 async function readSeries(
   context: Context,
   services: CallServices,
-  input: Parameters<typeof readFilters>[0] & Parameters<typeof readPlace>[2],
+  input: Parts & Parameters<typeof readFilters>[0] & Parameters<typeof readPlace>[2] & { timezone: string },
   calls: Pick<InstallationFilter, 'accountId' | 'keyIds' | 'channelId'>,
 ) {
   const place = readPlace(toSearchDeps(context, services), calls.accountId ?? INSTALLATION, input)
   const to = Math.min(place.window.to, context.now)
   const window = { from: Math.min(to, Math.max(place.window.from, to - SERIES_MAX_DAYS * DAY_MS)), to }
   const bucketSeconds = chooseBucket(window)
-  const filter = { ...calls, ...readFilters(input), ...window, bucketSeconds }
+  const { timezone } = input
+  const filter = { ...calls, ...readParts(input), ...readFilters(input), ...window, bucketSeconds, timezone }
   const points = await services.callLog.callSeries(filter)
   return {
     ...printWindow(window),
     bucket_seconds: bucketSeconds,
-    data: points.map(({ at, requests, failed, cost, latencyP50, latencyP99 }) => ({
+    data: points.map(({ at, requests, failed, byStatus, cost, latencyP50, latencyP99 }) => ({
       at: printInstant(at * 1000),
       requests,
       failed,
+      by_status: byStatus,
       cost: printCredits(cost),
       latency_p50_ms: latencyP50,
       latency_p99_ms: latencyP99,
@@ -108,6 +121,7 @@ export const callOperations = [
     const found = await services.callLog.findCalls({
       accountId,
       keyIds,
+      ...readParts(input),
       ...readFilters(input),
       ...window,
       order,
@@ -127,11 +141,18 @@ export const callOperations = [
     const keyIds = await listVisibleKeys(context, accountId, input.key_id)
     return readSeries(context, services, input, { accountId, keyIds })
   }),
+  implement(listCallValues, async (context, input, services) => {
+    const accountId = input.account_id
+    const keyIds = await listVisibleKeys(context, accountId, input.key_id)
+    const { window } = readPlace(toSearchDeps(context, services), accountId, input)
+    return services.callLog.listCallValues({ accountId, keyIds, ...readFilters({}), ...window })
+  }),
   implement(listAllCalls, async (context, input, services) => {
     const place = readPlace(toSearchDeps(context, services), INSTALLATION, input)
     const { window, order, cursor } = place
     const found = await services.callLog.findInstallationCalls({
       ...toInstallationFilter(input),
+      ...readParts(input),
       ...readFilters(input),
       ...window,
       order,

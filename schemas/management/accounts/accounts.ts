@@ -244,11 +244,49 @@ export const refund = operation('refund', {
 
 export const listLedger = operation('listLedger', {
   summary: 'List the entries of the wallet, the newest first.',
-  input: z.object({ id, ...pageInput }),
+  input: z.object({
+    id,
+    kind: z.enum(LEDGER_KINDS).optional().describe('Only entries of this kind.'),
+    day: z.iso.date().optional().describe('Only entries of this day, UTC.'),
+    search: z
+      .string()
+      .trim()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe('Only entries with this text in their note, reference, call or task.'),
+    ...pageInput,
+  }),
   answer: { name: 'LedgerPage', schema: toPageSchema(ledgerEntrySchema) },
   scope: 'read',
   allows: ['owner', 'billing'],
   commands: [
     { words: 'wallet ledger', limit: 50, columns: 'id created_at kind amount ref actor reference note' },
   ],
+})
+
+export const showLedgerMonth = operation('showLedgerMonth', {
+  summary: 'Sum up the entries of a month by day and kind, the newest first.',
+  input: z.object({
+    id,
+    month: z
+      .string()
+      .regex(/^\d{4}-(?:0[1-9]|1[0-2])$/, 'it is not a month, such as 2030-01')
+      .describe('Such as `2030-01`. Days are in UTC.'),
+  }),
+  answer: {
+    name: 'LedgerMonth',
+    schema: z.object({
+      month: z.string(),
+      days: z.array(
+        z.object({
+          day: z.string(),
+          balance: amountText.describe('At the end of the day.'),
+          kinds: z.array(z.object({ kind: z.enum(LEDGER_KINDS), entries: z.int(), amount: amountText })),
+        }),
+      ),
+    }),
+  },
+  scope: 'read',
+  allows: ['owner', 'billing'],
 })

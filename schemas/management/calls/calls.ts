@@ -4,11 +4,12 @@ import { z } from 'zod'
 import { logRow } from '../../call-log/columns.ts'
 import { logDetail, shownRefund } from '../../call-log/detail.ts'
 import { logQuery } from '../../call-log/query.ts'
-import { LOG_LIMIT_DEFAULT_ROWS, LOG_LIMIT_MAX_ROWS } from '../../call-log/row.ts'
+import { CALL_STATUSES, LOG_LIMIT_DEFAULT_ROWS, LOG_LIMIT_MAX_ROWS } from '../../call-log/row.ts'
 import { amountText, instantText, operation, toPageSchema } from '../operation.ts'
 
 const accountId = z.string()
-const filters = logQuery.pick({
+const part = z.string().max(200).optional()
+const LOG_FILTERS = logQuery.pick({
   key_id: true,
   period: true,
   from: true,
@@ -20,6 +21,11 @@ const filters = logQuery.pick({
   ref: true,
   session_id: true,
 }).shape
+const filters = {
+  ...LOG_FILTERS,
+  model_part: part.describe("Part of the model's id, in any case."),
+  key_part: part.describe("Part of the key's name or prefix, in any case."),
+}
 const page = {
   order: logQuery.shape.order,
   cursor: logQuery.shape.cursor,
@@ -85,19 +91,61 @@ const series = {
           at: instantText,
           requests: z.int(),
           failed: z.int(),
+          by_status: z.record(z.enum(CALL_STATUSES), z.int()),
           cost: amountText,
-          latency_p50_ms: z.number(),
-          latency_p99_ms: z.number(),
+          latency_p50_ms: z.number().nullable().describe('null: no call succeeded.'),
+          latency_p99_ms: z.number().nullable(),
         }),
       )
       .describe('Ascending; a bucket without a call is absent.'),
   }),
 } as const
 
+/** Returns whether both JavaScript and ClickHouse know the name. */
+function isTimeZone(zone: string): boolean {
+  try {
+    return /^[A-Za-z][\w/+-]{0,63}$/.test(zone) && Intl.DateTimeFormat('en', { timeZone: zone }) !== null
+  } catch {
+    return false
+  }
+}
+
+const timezone = z
+  .string()
+  .refine((zone) => isTimeZone(zone), 'is not a time zone such as Europe/Berlin')
+  .default('UTC')
+  .describe('In which days begin.')
+
 export const seriesOfCalls = operation('seriesOfCalls', {
   summary: 'Count calls, costs and latencies over time, by the same filters as the list.',
-  input: z.object({ account_id: accountId, ...filters }),
+  input: z.object({ account_id: accountId, ...filters, timezone }),
   answer: series,
+  scope: 'read',
+  allows,
+})
+
+const VALUES_PER_FIELD = 50
+
+export const listCallValues = operation('listCallValues', {
+  summary:
+    'List what the calls of an account have: models, keys, error codes and sessions, the most frequent first.',
+  details: `At most ${VALUES_PER_FIELD} of each.`,
+  input: z.object({
+    account_id: accountId,
+    key_id: LOG_FILTERS.key_id,
+    period: LOG_FILTERS.period,
+    from: LOG_FILTERS.from,
+    to: LOG_FILTERS.to,
+  }),
+  answer: {
+    name: 'CallValues',
+    schema: z.object({
+      models: z.array(z.string()),
+      keys: z.array(z.object({ id: z.string(), name: z.string() })),
+      error_codes: z.array(z.string()),
+      session_ids: z.array(z.string()),
+    }),
+  },
   scope: 'read',
   allows,
 })
@@ -128,7 +176,7 @@ export const listAllCalls = operation('listAllCalls', {
 
 export const seriesOfAllCalls = operation('seriesOfAllCalls', {
   summary: 'Count the calls of all accounts over time, by the same filters as the list.',
-  input: z.object(installationFilters),
+  input: z.object({ ...installationFilters, timezone }),
   answer: series,
   scope: 'read',
   allows: 'operators',

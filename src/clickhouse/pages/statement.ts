@@ -43,6 +43,13 @@ function printFilter(filter: InstallationFilter) {
     ['key_id IN {keyIds:Array(String)}', 'keyIds', filter.keyIds],
     ['status IN {statuses:Array(String)}', 'statuses', filter.statuses],
     ['channel_id = {channelId:String}', 'channelId', filter.channelId ?? null],
+    ['positionCaseInsensitiveUTF8(model, {modelPart:String}) > 0', 'modelPart', filter.modelPart ?? null],
+    [
+      `(positionCaseInsensitiveUTF8(key_name, {keyPart:String}) > 0
+        OR positionCaseInsensitiveUTF8(key_prefix, {keyPart:String}) > 0)`,
+      'keyPart',
+      filter.keyPart ?? null,
+    ],
   ]
   const given = all.filter(([, , value]) => value !== null)
   return {

@@ -1,6 +1,7 @@
 /** Counts, costs and latencies of calls over time, by the same filter as a page of the log. */
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { InstallationFilter } from '../../../schemas/call-log/page-query.ts'
+import { CALL_STATUSES, type CallStatus } from '../../../schemas/call-log/row.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { readRows } from '../connection.ts'
 import { selectCalls } from '../pages/statement.ts'
@@ -8,6 +9,8 @@ import { LIVE_NAMES } from '../tables/names.ts'
 
 export interface CallSeriesQuery extends InstallationFilter {
   readonly bucketSeconds: number
+  /** In which days begin. */
+  readonly timezone: string
 }
 
 export interface CallSeriesPoint {
@@ -16,43 +19,57 @@ export interface CallSeriesPoint {
   readonly requests: number
   /** Those that did not succeed. */
   readonly failed: number
+  readonly byStatus: Readonly<Record<CallStatus, number>>
   readonly cost: Credits
-  /** Milliseconds of the calls that succeeded, approximate; 0 where none did. */
-  readonly latencyP50: number
-  readonly latencyP99: number
+  /** Milliseconds of the calls that succeeded, approximate; null where none did. */
+  readonly latencyP50: number | null
+  readonly latencyP99: number | null
 }
 
 interface Row {
   readonly at: number
   readonly requests: string
-  readonly failed: string
+  /** In the order of `CALL_STATUSES`. */
+  readonly counts: readonly string[]
   /** Counts 1e-8 credit. */
   readonly cost_units: string
-  readonly latency: readonly [number, number]
+  readonly latency: readonly [number | null, number | null]
 }
+
+const DAY_SECONDS = 86_400
+
+/** Returns the begin of a bucket. Days begin in the time zone; shorter buckets begin alike in all of them. */
+const printStart = (bucketSeconds: number): string =>
+  bucketSeconds < DAY_SECONDS
+    ? `toUnixTimestamp(toStartOfInterval(created_at, INTERVAL ${bucketSeconds} SECOND, 'UTC'))`
+    : `toUnixTimestamp(toDateTime(toStartOfInterval(toTimeZone(created_at, {timezone:String}),
+        INTERVAL ${bucketSeconds / DAY_SECONDS} DAY), {timezone:String}))`
 
 export async function callSeries(
   client: ClickHouseClient,
-  { bucketSeconds, ...filter }: CallSeriesQuery,
+  { bucketSeconds, timezone, ...filter }: CallSeriesQuery,
   signal: AbortSignal,
 ): Promise<CallSeriesPoint[]> {
   const { where, parameters } = selectCalls(filter)
   const rows = await readRows<Row>(client, {
     query: `
-      SELECT toUnixTimestamp(toStartOfInterval(created_at, INTERVAL ${bucketSeconds} SECOND, 'UTC')) AS at,
-        sum(call_count) AS requests, sumIf(call_count, status != 'success') AS failed,
+      SELECT ${printStart(bucketSeconds)} AS at, sum(call_count) AS requests,
+        [${CALL_STATUSES.map((status) => `sumIf(call_count, status = '${status}')`).join(', ')}] AS counts,
         toString(toInt128(sum(cost) * 100000000)) AS cost_units,
-        arrayMap(ms -> if(isNaN(ms), 0, round(ms)),
+        arrayMap(ms -> if(isNaN(ms), NULL, round(ms)),
           quantilesTDigestIf(0.5, 0.99)(toFloat32(latency_ms), status = 'success')) AS latency
       FROM ${LIVE_NAMES.calls} ${where}
       GROUP BY at ORDER BY at`,
-    query_params: parameters,
+    query_params: { ...parameters, timezone },
     abort_signal: signal,
   })
-  return rows.map(({ at, requests, failed, cost_units, latency }) => ({
+  return rows.map(({ at, requests, counts, cost_units, latency }) => ({
     at,
     requests: Number(requests),
-    failed: Number(failed),
+    failed: Number(requests) - Number(counts[CALL_STATUSES.indexOf('success')]),
+    byStatus: Object.fromEntries(
+      CALL_STATUSES.map((status, index) => [status, Number(counts[index])]),
+    ) as CallSeriesPoint['byStatus'],
     cost: BigInt(cost_units),
     latencyP50: latency[0],
     latencyP99: latency[1],

@@ -34,10 +34,13 @@ import {
   adjust,
   type Credited,
   findRefund,
+  type LedgerDay,
+  type LedgerQuery,
   type RefundOptions,
   readLedger,
   readWallets,
   refund,
+  sumLedgerMonth,
   type TopUpOptions,
   topUp,
 } from './wallets.ts'
@@ -46,10 +49,8 @@ export interface Wallets {
   topUp(accountId: string, amount: Credits, topUpOptions?: TopUpOptions): Promise<Credited>
   adjust(accountId: string, amount: Credits, adjustmentOptions: AdjustmentOptions): Promise<Credited>
   refund(accountId: string, ref: string, refundOptions: RefundOptions): Promise<Credited>
-  readLedger(
-    accountId: string,
-    { before, limit }: { readonly before: bigint | null; readonly limit: number },
-  ): Promise<LedgerEntry[]>
+  readLedger(accountId: string, query: LedgerQuery): Promise<LedgerEntry[]>
+  sumLedgerMonth(accountId: string, month: string): Promise<LedgerDay[]>
   read(ids: readonly string[]): Promise<WalletTotals[]>
   findRefund(accountId: string, ref: string): Promise<LedgerEntry | null>
 }
@@ -93,7 +94,7 @@ export function openBilling(pools: Pools): BillingRepositories {
   return {
     wallets: {
       ...onPool(main, { topUp, adjust, refund }),
-      ...onStandby(pools, { readLedger }),
+      ...onStandby(pools, { readLedger, sumLedgerMonth }),
       ...onPool(main, { read: readWallets, findRefund }, READ_DEADLINE_MS),
     },
     bookings: {

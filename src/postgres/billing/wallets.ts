@@ -174,6 +174,16 @@ async function findEntryByReference(
   return row === undefined ? null : toLedgerEntry(row)
 }
 
+export interface LedgerQuery {
+  readonly before: bigint | null
+  readonly limit: number
+  readonly kind?: LedgerEntry['kind'] | undefined
+  /** UTC, such as 2030-01-31. */
+  readonly day?: string | undefined
+  /** Part of the note, the reference, or the id of the call or task. */
+  readonly search?: string | undefined
+}
+
 /**
  * Lists the ledger entries before an id, the newest first.
  * @throws Refusal `account_not_found`
@@ -181,14 +191,65 @@ async function findEntryByReference(
 export async function readLedger(
   sql: Queryable,
   accountId: string,
-  { before, limit }: { readonly before: bigint | null; readonly limit: number },
+  { before, limit, kind, day, search }: LedgerQuery,
 ): Promise<LedgerEntry[]> {
+  const has = (column: 'note' | 'reference' | 'ref') =>
+    sql`strpos(lower(${sql(column)}), lower(${search!})) > 0`
   const rows = await sql<EntryRow[]>`
     SELECT * FROM ledger_entries
     WHERE account_id = ${accountId} AND ${before === null ? sql`true` : sql`id < ${before}`}
+      AND ${kind === undefined ? sql`true` : sql`kind = ${kind}`}
+      AND ${
+        day === undefined
+          ? sql`true`
+          : sql`created_at >= ${`${day}Z`}::timestamptz AND created_at < ${`${day}Z`}::timestamptz + interval '24 hours'`
+      }
+      AND ${search === undefined ? sql`true` : sql`(${has('note')} OR ${has('reference')} OR ${has('ref')})`}
     ORDER BY id DESC LIMIT ${limit}`
   if (rows.length === 0) await showAccount(sql, accountId)
   return rows.map(toLedgerEntry)
+}
+
+export interface LedgerDay {
+  /** UTC, such as 2030-01-31. */
+  readonly day: string
+  /** At the end of the day. */
+  readonly balance: Credits
+  readonly kinds: readonly {
+    readonly kind: LedgerEntry['kind']
+    readonly entries: number
+    readonly amount: Credits
+  }[]
+}
+
+/**
+ * Sums up the entries of a month by day and kind, the newest first. The balance of a day is the present one without
+ * what came later, so it is right although earlier months may be gone.
+ * @param month UTC, such as 2030-01
+ * @throws Refusal `account_not_found`
+ */
+export async function sumLedgerMonth(sql: Queryable, accountId: string, month: string): Promise<LedgerDay[]> {
+  const from = sql`${`${month}-01Z`}::timestamptz`
+  const rows = await sql<
+    { day: string; kind: LedgerEntry['kind']; entries: number; amount: string; closing: string }[]
+  >`
+    WITH bounds AS (SELECT ((${from} AT TIME ZONE 'UTC') + interval '1 month') AT TIME ZONE 'UTC' AS ends)
+    SELECT to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, kind, count(*)::int AS entries,
+      sum(amount)::text AS amount,
+      ((SELECT balance FROM wallets WHERE account_id = ${accountId}) - coalesce(
+        (SELECT sum(amount) FROM ledger_entries WHERE account_id = ${accountId} AND created_at >= (SELECT ends FROM bounds)),
+        0))::text AS closing
+    FROM ledger_entries
+    WHERE account_id = ${accountId} AND created_at >= ${from} AND created_at < (SELECT ends FROM bounds)
+    GROUP BY 1, 2 ORDER BY 1 DESC, 2`
+  if (rows.length === 0) await showAccount(sql, accountId)
+  let balance = BigInt(rows[0]?.closing ?? 0)
+  return [...Map.groupBy(rows, ({ day }) => day)].map(([day, same]) => {
+    const kinds = same.map(({ kind, entries, amount }) => ({ kind, entries, amount: BigInt(amount) }))
+    const closing = balance
+    balance -= kinds.reduce((sum, { amount }) => sum + amount, 0n)
+    return { day, balance: closing, kinds }
+  })
 }
 
 /** Totals of those accounts that exist, of those keys that have a cap, and of the current periods of budgets. */

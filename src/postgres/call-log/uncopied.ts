@@ -37,6 +37,9 @@ function selectRef(sql: Sql, ref: string | null) {
 const selectList = (sql: Sql, column: string, values: readonly string[] | null) =>
   values === null ? sql`` : sql`AND ${sql(column)} = ANY (${values as string[]}::text[])`
 
+const selectPart = (sql: Sql, text: ReturnType<Sql>, part: string | null | undefined) =>
+  part == null ? sql`` : sql`AND position(lower(${part}) IN lower(${text})) > 0`
+
 const listOne = (value: string | null | undefined) => (value == null ? null : [value])
 
 const selectFilter = (sql: Sql, filter: InstallationFilter) => sql`
@@ -47,6 +50,8 @@ const selectFilter = (sql: Sql, filter: InstallationFilter) => sql`
   ${selectList(sql, 'u.channel_id', listOne(filter.channelId))}
   ${selectList(sql, 'u.session_id', listOne(filter.sessionId))}
   ${selectList(sql, 'u.model', filter.models)}
+  ${selectPart(sql, sql`u.model`, filter.modelPart)}
+  ${selectPart(sql, sql`concat_ws(' ', k.name, k.prefix)`, filter.keyPart)}
   ${selectList(sql, 'u.status', filter.statuses)}
   ${selectList(sql, 'u.error_code', filter.errorCodes)}
   ${

@@ -32,7 +32,7 @@ t.test('calls of a session', async (t) => {
     t.equal(await call('nothing', { session_id: 'run 7' }), 400)
     t.equal(await call('demo-chat', { session_id: 'x'.repeat(129) }), 200)
     t.equal(await call('demo-chat', {}), 200)
-    await until('all calls are logged', async () => (await rows('')).length === 5)
+    await service.logs(key, (found) => found.length === 5)
     t.same(
       (await rows('')).map((row) => row.session_id).sort(),
       [null, null, 'run 7', 'run 7', 'run 8'].sort(),

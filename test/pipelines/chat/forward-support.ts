@@ -13,12 +13,12 @@ import { type ChatProtocol, DEFAULT_CHAT_SECONDS } from '../../../schemas/config
 import { configFile } from '../../../schemas/config/file.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import type { Oddities } from '../../../src/core/call-log/call-detail.ts'
-import type { WalletView } from '../../../src/core/pricing/wallet.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
+import type { WalletView } from '../../../src/credentials/wallet.ts'
 import type { HeaderList, Reply } from '../../../src/http/handler.ts'
 import {
   type UpstreamCall,

@@ -6,7 +6,6 @@ import type { BudgetPeriods } from '../../../schemas/accounts/budget.ts'
 import { modelEntry, pricing, SERVER_TOOLS } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { printCredits } from '../../../schemas/money.ts'
-import { BudgetView } from '../../../src/core/pricing/budget.ts'
 import { listChargedItems } from '../../../src/core/pricing/charged-items.ts'
 import {
   type EstimatedCall,
@@ -18,8 +17,9 @@ import {
 import { tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
 import { keepExtra, MAX_REPORTED_TOKENS, NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
 import { boundUsage, limitUsage, MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
-import { WalletView } from '../../../src/core/pricing/wallet.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
+import { BudgetView } from '../../../src/credentials/budget.ts'
+import { WalletView } from '../../../src/credentials/wallet.ts'
 import { everyRun } from '../../support/every-run.ts'
 
 t.test('charge is exact', async (t) => {

@@ -38,7 +38,7 @@ function Limits({ account, mayChange }: { readonly account: Account; readonly ma
       }),
   })
   const limit = {
-    hint: t('Leave it empty for the configured limit.'),
+    hint: t('Leave empty for the configured limit.'),
     min: 1,
     readOnly: !mayChange,
   }
@@ -102,7 +102,7 @@ function Adjustment({ account }: { readonly account: Account }) {
       >
         <AmountField
           label={t('Credits')}
-          hint={t('A negative amount is taken away.')}
+          hint={t('Enter a negative amount to deduct credits.')}
           min={undefined}
           {...field('amount')}
         />

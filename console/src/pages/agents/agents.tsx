@@ -10,15 +10,13 @@ import { Dialog, DialogButton, Drawer } from '../../ui/dialog.tsx'
 import { OpenLink } from '../../ui/open-link.tsx'
 import { PageHeader } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
-import { CodeBlock, NONE, Time } from '../../ui/text.tsx'
+import { NONE, Time } from '../../ui/text.tsx'
 import { AgentDetail, AgentStatus } from './detail.tsx'
 import { AgentForm } from './form.tsx'
 
 const route = getRouteApi('/signed-in/agents')
 
 type Agent = AnswerOf<'listAgents'>['data'][number]
-
-const EXAMPLE = 'npm run -s tollgate -- agent create --account acc_… --file agent.yaml'
 
 function CreateAgent({ accountId, onClose }: { readonly accountId: string; onClose(): void }) {
   const change = useChangeSearch()
@@ -55,9 +53,7 @@ export function Agents() {
     <>
       <PageHeader
         title={t('Agents')}
-        description={t(
-          'A persona with a fixed model, tools and knowledge, behind keys that can call nothing else.',
-        )}
+        description={t('A persona with a fixed model, tools and knowledge. Its keys can call nothing else.')}
         actions={
           mayChange && (
             <DialogButton
@@ -75,9 +71,7 @@ export function Agents() {
         rows={agents.data?.data}
         columns={columns}
         empty={t('This organization has no agents yet.')}
-      >
-        <CodeBlock label="tollgate" code={EXAMPLE} />
-      </ListPanel>
+      />
       <Drawer
         title={opened?.file.name ?? t('Agent')}
         isOpen={opened !== undefined}

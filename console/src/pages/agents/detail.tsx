@@ -31,7 +31,7 @@ function Difference({ before, after }: { readonly before: AgentFile; readonly af
   const names = Object.keys(after) as (keyof AgentFile)[]
   const changed = names.filter((name) => print(before[name]) !== print(after[name]))
   return (
-    <Panel title={t('The draft changes')}>
+    <Panel title={t('Changes in the draft')}>
       <dl className="divide-y divide-line">
         {changed.map((name) => (
           <div key={name} className="px-4 py-2">

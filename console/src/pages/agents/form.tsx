@@ -107,7 +107,7 @@ export function AgentForm({ file, draft, submit, saves }: FormProps) {
         />
         <NumberField
           label={t('Temperature')}
-          hint={t('Leave it empty for the default of the model.')}
+          hint={t("Leave empty for the model's default.")}
           min={0}
           max={2}
           decimals={2}

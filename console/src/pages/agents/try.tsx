@@ -27,7 +27,7 @@ export function TryAgent({ agent }: TryAgentProps) {
           <Field
             label={t('Question')}
             hint={t(
-              'An ordinary call with an ordinary charge. It uses the saved draft with its knowledge and tools.',
+              'A call made here is charged like any other. It uses the saved draft with its knowledge and tools.',
             )}
             required
             value={question}

@@ -2,12 +2,13 @@
 import { useMutation } from '@tanstack/react-query'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
-import { printTime } from '../../format.ts'
+import { printExact, printTime } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Action } from '../../ui/dialog.tsx'
 import { useFields } from '../../ui/fields.ts'
 import { AmountField, CheckField, PageForm } from '../../ui/form.tsx'
 import { ErrorState, Panel, QueryState } from '../../ui/states.tsx'
+import { printCardPrice } from './currency.ts'
 
 type Automatic = AnswerOf<'showAutomaticTopUp'>
 
@@ -59,11 +60,14 @@ export function Cards({ accountId, mayChange }: CardsProps) {
 }
 
 interface AutomaticTopUpProps extends CardsProps {
-  readonly minimum: string
+  readonly offer: AnswerOf<'showOffer'>
+  /** Credits; undefined while it is loading. */
+  readonly balance: string | undefined
 }
 
-export function AutomaticTopUp({ accountId, minimum, mayChange }: AutomaticTopUpProps) {
+export function AutomaticTopUp({ accountId, ...props }: AutomaticTopUpProps) {
   const shown = useGet('showAutomaticTopUp', { account_id: accountId })
+  const cards = useGet('listCards', { account_id: accountId })
   return (
     <Panel title={t('Automatic top-up')}>
       <QueryState query={shown} />
@@ -71,8 +75,8 @@ export function AutomaticTopUp({ accountId, minimum, mayChange }: AutomaticTopUp
         <AutomaticForm
           key={String(shown.data.enabled)}
           settings={shown.data}
-          minimum={minimum}
-          mayChange={mayChange}
+          card={cards.data?.data[0]}
+          {...props}
         />
       )}
     </Panel>
@@ -94,9 +98,43 @@ function explainPause({ enabled, off_reason, waits_for, waits_until, failures }:
 
 interface AutomaticFormProps extends Omit<AutomaticTopUpProps, 'accountId'> {
   readonly settings: Automatic
+  /** The one that pays; undefined without one. */
+  readonly card: AnswerOf<'listCards'>['data'][number] | undefined
 }
 
-function AutomaticForm({ settings, minimum, mayChange }: AutomaticFormProps) {
+interface PlanProps extends Pick<AutomaticFormProps, 'card' | 'offer' | 'balance'> {
+  readonly values: { readonly enabled: boolean; readonly threshold: string; readonly amount: string }
+}
+
+/** Says what the automatic top-up does with these values, and to which card. */
+function Plan({ card, offer, balance, values: { enabled, threshold, amount } }: PlanProps) {
+  const price = printCardPrice(amount, offer)
+  if (!enabled || price === null || balance === undefined) return null
+  if (card === undefined)
+    return (
+      <p role="status" className="rounded-md bg-warn-wash p-3 text-warn">
+        {t('Save a card first: there is none to charge.')}
+      </p>
+    )
+  const values = {
+    price,
+    card: `${card.brand.charAt(0).toUpperCase()}${card.brand.slice(1)} •••• ${card.last4}`,
+    threshold: printExact(threshold),
+  }
+  const isNow = Number(balance) < Number(threshold)
+  return (
+    <p role="status" className={`rounded-md p-3 ${isNow ? 'bg-warn-wash text-warn' : 'bg-raised'}`}>
+      {isNow
+        ? t(
+            'The balance is below {threshold} credits now: saving this charges {price} to {card} at once.',
+            values,
+          )
+        : t('When the balance falls below {threshold} credits, {card} is charged {price}.', values)}
+    </p>
+  )
+}
+
+function AutomaticForm({ settings, card, offer, balance, mayChange }: AutomaticFormProps) {
   const form = useFields(`automatic top-up of ${settings.account_id}`, {
     enabled: settings.enabled,
     threshold: settings.threshold ?? '100',
@@ -131,7 +169,7 @@ function AutomaticForm({ settings, minimum, mayChange }: AutomaticFormProps) {
         />
         <AmountField
           label={t('Credits to add')}
-          hint={t('at least {minimum}', { minimum })}
+          hint={t('at least {minimum}', { minimum: printExact(offer.minimum) })}
           {...amount}
           {...field('amount')}
         />
@@ -142,6 +180,7 @@ function AutomaticForm({ settings, minimum, mayChange }: AutomaticFormProps) {
           {...field('monthly_maximum')}
         />
       </div>
+      {mayChange && <Plan card={card} offer={offer} balance={balance} values={form.values} />}
     </PageForm>
   )
 }

@@ -1,9 +1,10 @@
 /** The wallet of an account and its ledger. */
-import { useQueryClient } from '@tanstack/react-query'
+import { type UseQueryResult, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { type ReactNode, useEffect } from 'react'
 import type { OperationPath } from '../../../../schemas/routes.ts'
-import { useGet, useList } from '../../api/read.ts'
+import type { AnswerOf } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
@@ -12,19 +13,23 @@ import { PageHeader, QueryState, Stat } from '../../ui/states.tsx'
 import { Money } from '../../ui/text.tsx'
 import { Alerts } from '../alerts.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
-import { LedgerTable } from '../ledger-table.tsx'
 import { AutomaticTopUp, Cards } from './automatic.tsx'
 import { useCurrency } from './currency.ts'
+import { Ledger } from './ledger.tsx'
 import { Payments } from './payments.tsx'
 import { TopUp } from './top-up.tsx'
 
 const route = getRouteApi('/signed-in/billing')
 
+interface WalletProps {
+  readonly accountId: string
+  readonly account: UseQueryResult<AnswerOf<'showAccount'>>
+}
+
 /** The customer may return before the provider's webhook arrives. */
 const POLL_MS = 1_000
 
-function Wallet({ accountId }: { accountId: string }) {
-  const account = useGet('showAccount', { id: accountId })
+function Wallet({ accountId, account }: WalletProps) {
   const inCurrency = useCurrency(accountId)
   if (!account.isSuccess) return <QueryState query={account} rows={2} />
   const { balance, held, used } = account.data.wallet
@@ -125,18 +130,17 @@ export function Billing() {
   const { payment, saved } = route.useSearch()
   const mayChange = role === 'owner' || role === 'billing'
   const { data: offer } = useGet('showOffer', { account_id: accountId })
-  const list = useList('listLedger', { id: accountId })
+  const account = useGet('showAccount', { id: accountId })
+  const balance = account.data?.wallet.balance
   return (
     <>
       <PageHeader
         title={t('Billing')}
-        description={t(
-          'The wallet of the account, its payments, and every entry of its ledger, newest first.',
-        )}
+        description={t("The account's wallet, its payments, and its ledger, newest first.")}
       />
       {payment !== undefined && <ReturnedPayment id={payment} />}
       {saved === 'card' && <SavedCard accountId={accountId} />}
-      <Wallet accountId={accountId} />
+      <Wallet accountId={accountId} account={account} />
       <div className="flex flex-col gap-5">
         {offer?.takes_cards && (
           <>
@@ -144,7 +148,7 @@ export function Billing() {
               {mayChange && <TopUp accountId={accountId} offer={offer} />}
               <Cards accountId={accountId} mayChange={mayChange} />
             </div>
-            <AutomaticTopUp accountId={accountId} minimum={offer.minimum} mayChange={mayChange} />
+            <AutomaticTopUp accountId={accountId} offer={offer} balance={balance} mayChange={mayChange} />
             <Payments accountId={accountId} />
           </>
         )}
@@ -153,7 +157,7 @@ export function Billing() {
           subject={{ account_id: accountId }}
           mayChange={mayChange}
         />
-        <LedgerTable list={list} />
+        {balance !== undefined && <Ledger accountId={accountId} balance={balance} />}
         <Alerts accountId={accountId} mayChange={mayChange} />
       </div>
     </>

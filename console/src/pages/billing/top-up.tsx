@@ -7,6 +7,7 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { AmountField, CheckField, PageForm } from '../../ui/form.tsx'
 import { Panel } from '../../ui/states.tsx'
+import { printCardPrice } from './currency.ts'
 
 type Offer = AnswerOf<'showOffer'>
 
@@ -28,9 +29,24 @@ export function TopUp({ accountId, offer }: { readonly accountId: string; readon
     setIdempotencyKey(crypto.randomUUID())
   }
   const { currency, credits_per_unit: rate } = offer
+  const price = printCardPrice(credits, offer)
   return (
     <Panel title={t('Top up by card')}>
-      <PageForm sends={start} submit={t('Go to payment')} kind="primary">
+      <PageForm
+        sends={start}
+        submit={t('Go to payment')}
+        kind="primary"
+        note={
+          price && (
+            <span role="status">
+              {t('{credits} credits for {price}. You pay on the next page.', {
+                credits: printExact(credits),
+                price,
+              })}
+            </span>
+          )
+        }
+      >
         {offer.is_simulated && (
           <p className="text-quiet text-sm">
             {t('This is a demonstration: pay with the test card 4242 4242 4242 4242. No money moves.')}
@@ -54,8 +70,8 @@ export function TopUp({ accountId, offer }: { readonly accountId: string; readon
         <AmountField
           label={t('Credits')}
           hint={t('At least {minimum}. {rate} credits cost 1 {currency}.', {
-            minimum: offer.minimum,
-            rate: rate ?? '',
+            minimum: printExact(offer.minimum),
+            rate: printExact(rate ?? ''),
             currency: currency?.toUpperCase() ?? '',
           })}
           name="credits"

@@ -32,7 +32,7 @@ export function BudgetBar({ budget }: { readonly budget: Budget }) {
         high={NEAR_PERCENT}
         optimum={0}
         value={share}
-        aria-label={t('{percent} % of the budget', { percent: Math.round(share) })}
+        aria-label={t('{percent}% of the budget', { percent: Math.round(share) })}
       />
       <span className="text-quiet text-xs" title={timezone}>
         {t('Resets')} <Time at={resets_at} /> ({timezone})

@@ -53,7 +53,7 @@ function BudgetActions({ budget, subject }: { readonly budget: Budget; readonly 
 /** Bars with buttons that change or remove them, and a button that adds one. */
 export const BudgetList = ({ budgets, subject, mayChange }: BudgetListProps) => (
   <>
-    {budgets.length === 0 && <EmptyState title={t('There is no budget that limits spending per period.')} />}
+    {budgets.length === 0 && <EmptyState title={t('No budget limits spending here.')} />}
     <ul className="divide-y divide-line">
       {budgets.map((budget) => (
         <li key={budget.id} className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">

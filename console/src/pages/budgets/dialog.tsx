@@ -40,7 +40,7 @@ export function BudgetDialog({ subject, budget, onClose }: BudgetDialogProps) {
     <Dialog
       title={budget === null ? t('Set a budget') : t('Change the budget')}
       description={t(
-        'Calls that could exceed it are refused until it resets. What was already spent in this period counts.',
+        'Calls that could exceed it are refused until it resets. What has already been spent in this period counts.',
       )}
       onClose={onClose}
     >

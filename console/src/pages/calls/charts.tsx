@@ -1,44 +1,77 @@
-/** Charts of the calls that match the filters: number, cost and duration. */
+/** Charts of the calls that match the filters: number by status, cost and duration. */
 import { useMemo } from 'react'
+import { CALL_STATUSES } from '../../../../schemas/call-log/row.ts'
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
+import { useChangeSearch } from '../../change-search.ts'
+import { printDay, printShortCount, readZoneName, toDayStart } from '../../format.ts'
 import { t } from '../../i18n.ts'
-import { CallsChart, CostChart, LatencyChart } from '../../ui/call-charts.tsx'
+import { CostChart, LatencyChart } from '../../ui/call-charts.tsx'
+import { Chart } from '../../ui/chart.tsx'
 import { QueryState } from '../../ui/states.tsx'
-import type { CallFilters } from './filters.tsx'
+import { type CallFilters, describeStatuses, toCallQuery } from './filters.tsx'
 
 type CallSeries = AnswerOf<'seriesOfCalls'>
 const MAX_STEPS = 500
+const DAY_SECONDS = 86_400
 
-/** Returns every step from the first call on. A step without calls counts zero. */
+/** Returns every step from the first call on. A step without calls counts zero. Days may have 23 or 25 hours. */
 function listSteps({ period_from, period_to, bucket_seconds, data }: CallSeries) {
-  const first = data[0]
+  const [first] = data
   if (first === undefined) return []
-  const bucketMs = bucket_seconds * 1000
   const byTime = new Map(data.map((point) => [Date.parse(point.at), point]))
-  const begin = Math.max(Date.parse(period_from), Date.parse(first.at) - bucketMs)
+  const firstMs = Date.parse(first.at)
+  const bucketMs = bucket_seconds * 1000
+  const toStart = (step: number): number =>
+    bucket_seconds < DAY_SECONDS
+      ? firstMs + step * bucketMs
+      : toDayStart(printDay(first.at), (step * bucket_seconds) / DAY_SECONDS).getTime()
+  // An empty step before the first call shows that it is the first.
+  const begin = firstMs - bucketMs >= Date.parse(period_from) ? -1 : 0
   const last = Math.min(Date.parse(period_to), Date.now())
-  const from = Math.floor(begin / bucketMs) * bucketMs
-  const count = Math.min(MAX_STEPS, Math.ceil((last - from) / bucketMs))
-  return Array.from({ length: count }, (_, index) => {
-    const at = from + index * bucketMs
-    return { at: at / 1000, point: byTime.get(at) ?? null }
-  })
+  return Array.from({ length: MAX_STEPS }, (_, index) => toStart(begin + index))
+    .filter((at) => at < last)
+    .map((at) => ({ at: at / 1000, point: byTime.get(at) ?? null }))
 }
 
-export function Charts({ accountId, filters }: { accountId: string; filters: CallFilters }) {
-  const { order: _, ...narrowing } = filters
-  const series = useGet('seriesOfCalls', { account_id: accountId, ...narrowing })
+interface ChartsProps {
+  readonly accountId: string
+  readonly filters: CallFilters
+}
+
+export function Charts({ accountId, filters }: ChartsProps) {
+  const { order: _, ...narrowing } = toCallQuery(filters)
+  const change = useChangeSearch()
+  const series = useGet('seriesOfCalls', {
+    account_id: accountId,
+    ...narrowing,
+    timezone: readZoneName(),
+  } as never)
   const shown = useMemo(() => (series.data === undefined ? [] : listSteps(series.data)), [series.data])
   const times = useMemo(() => shown.map(({ at }) => at), [shown])
   if (!series.isSuccess) return <QueryState query={series} rows={5} />
   if (shown.length === 0) return null
   const points = shown.map(({ point }) => point)
+  const statuses = describeStatuses()
+  const toInstant = (seconds: number) => new Date(Math.round(seconds) * 1000).toISOString()
+  const zoom = (from: number, to: number) =>
+    change({ period: undefined, from: toInstant(from), to: toInstant(to) })
   return (
-    <div className="mb-4 grid gap-4 lg:grid-cols-3">
-      <CallsChart title={t('Calls')} times={times} points={points} />
-      <CostChart title={t('Cost in credits')} times={times} points={points} />
-      <LatencyChart times={times} points={points} />
+    <div className="grid gap-4 lg:grid-cols-3">
+      <Chart
+        title={t('Calls')}
+        times={times}
+        print={printShortCount}
+        isStacked
+        onZoom={zoom}
+        series={CALL_STATUSES.map((status) => {
+          const [tone, name] = statuses[status]
+          const values = points.map((point) => point?.by_status[status] ?? 0)
+          return { name, kind: 'bars', tone: tone === 'neutral' ? 'quiet' : tone, values } as const
+        })}
+      />
+      <CostChart title={t('Cost in credits')} times={times} points={points} onZoom={zoom} />
+      <LatencyChart times={times} points={points} onZoom={zoom} />
     </div>
   )
 }

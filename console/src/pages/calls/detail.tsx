@@ -64,7 +64,7 @@ function Timing({ gateway }: { gateway: readonly DetailItem[] }) {
           { name: t('In the gateway, before the provider'), from: 0, ms: before, tone: 'bg-accent' },
           { name: t('Waiting for the provider'), from: before, ms: waiting, tone: 'bg-warn' },
           { name: t('Answering'), from: before + waiting, ms: answering, tone: 'bg-good' },
-        ]}
+        ].filter(({ ms }) => ms > 0)}
       />
     </Panel>
   )

@@ -27,9 +27,20 @@ interface TailProps {
 }
 
 /** Returns whether the tail can apply all these filters. */
-export const canTail = ({ from, to, ref, unit_type, error_code, session_id, order }: CallFilters): boolean =>
-  [from, to, ref, unit_type, error_code, session_id].every((filter) => filter === undefined) &&
-  order !== 'asc'
+export const canTail = ({
+  from,
+  to,
+  ref,
+  unit_type,
+  error_code,
+  session_id,
+  model_part,
+  key_part,
+  order,
+}: CallFilters): boolean =>
+  [from, to, ref, unit_type, error_code, session_id, model_part, key_part].every(
+    (filter) => filter === undefined,
+  ) && order !== 'asc'
 
 export function useTail({ accountId, filters, isOn, onGap }: TailProps): Tail {
   const [calls, setCalls] = useState<readonly LiveCall[]>([])

@@ -150,7 +150,9 @@ export function Arrival({ accountId, keyId }: ArrivalProps) {
       ) : (
         <span className="flex flex-wrap items-center gap-x-3 gap-y-1">
           <strong>
-            {call.status === 'success' ? t('Your first call has arrived.') : t('A call came, and failed.')}
+            {call.status === 'success'
+              ? t('Your first call has arrived.')
+              : t('A call arrived, but it failed.')}
           </strong>
           <code className="font-mono text-xs">{call.model}</code>
           <span>

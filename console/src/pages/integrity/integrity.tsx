@@ -11,7 +11,7 @@ import { Button } from '../../ui/button.tsx'
 import { JobProgress } from '../../ui/job-progress.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader, Panel, QueryState, Stat } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { Code, CodeBlock, Time } from '../../ui/text.tsx'
+import { Code, Time } from '../../ui/text.tsx'
 import { Journals } from './journals.tsx'
 import { Partitions } from './partitions.tsx'
 import { RefusedEvents } from './refused-events.tsx'
@@ -148,7 +148,7 @@ export function Integrity() {
     <>
       <PageHeader
         title={t('Integrity')}
-        description={t('Compares every wallet with the ledger, and the ledger with the call log.')}
+        description={t('Compares all wallets with the ledger, and the ledger with the call log.')}
         actions={
           user.installation_role === 'operator' && (
             <>
@@ -190,9 +190,7 @@ export function Integrity() {
         {jobs.isSuccess && (
           <Panel title={t('Jobs')}>
             {rows.length === 0 ? (
-              <EmptyState title={t('Nobody has run a verification here yet.')}>
-                <CodeBlock label="tollgate" code="npm run -s tollgate -- wallet verify" />
-              </EmptyState>
+              <EmptyState title={t('No verification has been run yet.')} />
             ) : (
               <Table caption={t('Jobs')} columns={columns} rows={rows} />
             )}

@@ -54,7 +54,7 @@ function CloseDialog({ id, onClose }: { readonly id: string; onClose(): void }) 
     >
       <DialogForm sends={close} fields={form} submit={t('Close')}>
         <ReasonField
-          hint={t('What was done about it. It is kept in the audit record.')}
+          hint={t('What was done about it. This goes into the audit record.')}
           {...form.field('reason')}
         />
       </DialogForm>

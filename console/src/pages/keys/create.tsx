@@ -77,7 +77,7 @@ export function CreateDialog({ accountId, onClose, onCreated }: CreateDialogProp
         <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
           <AmountField
             label={t('Budget in credits')}
-            hint={t('Leave it empty for no budget.')}
+            hint={t('Leave empty for no budget.')}
             required={false}
             {...field('budget')}
           />

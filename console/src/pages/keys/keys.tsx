@@ -12,7 +12,7 @@ import { Done } from '../../ui/form.tsx'
 import { OpenLink } from '../../ui/open-link.tsx'
 import { PageHeader } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
-import { Code, CodeBlock, NONE, Time } from '../../ui/text.tsx'
+import { Code, CodeBlock, Money, NONE, Time } from '../../ui/text.tsx'
 import { FirstCall } from '../first-call/first-call.tsx'
 import { CreateDialog } from './create.tsx'
 import { KeyDrawer } from './detail.tsx'
@@ -21,12 +21,15 @@ import type { Key } from './values.ts'
 
 const route = getRouteApi('/signed-in/keys')
 
-/** Returns the last day on which each key was used, of the last thirty; a key without calls is absent. */
-function useLastUsed(): ReadonlyMap<string, string> {
+/** Returns what each key spent in the last thirty days, and the last day of its use; a key without calls is absent. */
+function useLastDays() {
   const { account_id, role } = useAccount()
   const input = { account_id, by: 'key', period: '30d' } as const
   const { data } = useGet('showUsage', input, { enabled: role !== 'member' })
-  return new Map(data?.by_day.map(({ group, date }) => [group, date]))
+  return {
+    lastUsed: new Map(data?.by_day.map(({ group, date }) => [group, date])),
+    spent: new Map(data?.groups.map(({ id, cost }) => [id, cost])),
+  }
 }
 
 interface KeyActionsProps {
@@ -59,7 +62,7 @@ function KeyActions({ item, mayChange, mayReveal, onRevealed }: KeyActionsProps)
             {...quiet}
             confirm={{
               title: t('Revoke {name}', { name }),
-              description: t('Programs that use this key are refused from now on. This cannot be undone.'),
+              description: t('Programs that use this key will be refused. This cannot be undone.'),
               name,
               submit: t('Revoke'),
             }}
@@ -80,7 +83,7 @@ export const SecretDialog = ({ shown, onClose }: { readonly shown: Created; onCl
     isWide
     title={shown.name}
     description={t(
-      'Anyone who has this key can spend from the wallet of the account. Keep it where your program reads its secrets.',
+      "Anyone who has this key can spend from the account's wallet. Store it with your program's other secrets.",
     )}
     onClose={onClose}
   >
@@ -104,7 +107,7 @@ export function Keys() {
   /** The secret of a member's key is that member's, and the owners'. */
   const maySeeSecret = ({ member_id: holder }: Key) =>
     role === 'owner' || (holder === null ? role === 'admin' : holder === self.account_id)
-  const lastUsed = useLastUsed()
+  const { lastUsed, spent } = useLastDays()
   const { create, key: open } = route.useSearch()
   const change = useChangeSearch()
   const columns: Column<Key>[] = [
@@ -115,6 +118,11 @@ export function Keys() {
       name: t('Models'),
       cell: ({ allowed_models: models }) =>
         models === null ? t('All') : <span title={models.join(', ')}>{models.length}</span>,
+    },
+    {
+      name: t('Spent, 30 days'),
+      isNumber: true,
+      cell: ({ id }) => <Money amount={spent.get(id) ?? '0'} />,
     },
     {
       name: t('Spent of cap'),
@@ -135,7 +143,7 @@ export function Keys() {
     <>
       <PageHeader
         title={t('Keys')}
-        description={t('Every key of the account spends from the same wallet.')}
+        description={t('All keys of an account spend from the same wallet.')}
         actions={
           mayChange && (
             <Button kind="primary" onClick={() => change({ create: true })}>

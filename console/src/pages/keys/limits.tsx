@@ -11,7 +11,7 @@ interface LimitFieldsProps {
 }
 
 export function LimitFields({ field }: LimitFieldsProps) {
-  const limit = { hint: t('Leave it empty for only the limit of the account.'), min: 1 }
+  const limit = { hint: t("Leave empty to apply only the account's limit."), min: 1 }
   return (
     <>
       <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
@@ -21,13 +21,13 @@ export function LimitFields({ field }: LimitFieldsProps) {
       <Field
         label={t('Allowed addresses')}
         hint={t(
-          'Addresses and networks separated by commas, such as 203.0.113.7 and 10.0.0.0/8. Leave it empty for any address.',
+          'Addresses and networks separated by commas, such as 203.0.113.7 and 10.0.0.0/8. Leave empty to allow any address.',
         )}
         {...field('allowed_addresses')}
       />
       <AmountField
         label={t('Highest price of a call')}
-        hint={t('Credits. A call that may cost more is refused. Leave it empty for any price.')}
+        hint={t('In credits. Calls that could cost more are refused. Leave empty for no limit.')}
         required={false}
         {...field('max_price')}
       />

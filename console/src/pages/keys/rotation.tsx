@@ -37,10 +37,9 @@ export function Rotation({ item, onRotated }: RotationProps) {
             kind="danger"
             confirm={{
               title: t('End the old secret of {name}', { name }),
-              description: t(
-                'Programs that still use {prefix}… are refused from now on. This cannot be undone.',
-                { prefix: former.key_prefix },
-              ),
+              description: t('Programs that still use {prefix}… will be refused. This cannot be undone.', {
+                prefix: former.key_prefix,
+              }),
               name,
               submit: t('End'),
             }}
@@ -118,7 +117,10 @@ function FormerFacts({ former, isWorking }: { readonly former: FormerSecret; rea
           <>
             <Time at={ends_at} />
             {isWorking && successor_used_at === null && (
-              <span className="text-quiet"> {t('at the latest: the new one has not been used yet')}</span>
+              <span className="text-quiet">
+                {' '}
+                {t('at the latest, because the new one has not been used yet')}
+              </span>
             )}
           </>
         }

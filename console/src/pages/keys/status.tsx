@@ -32,7 +32,7 @@ export function CapBar({ spent, cap }: { readonly spent: string; readonly cap: s
         high={NEAR}
         optimum={0}
         value={share}
-        aria-label={t('{percent} % of the cap', { percent: Math.round(share * 100) })}
+        aria-label={t('{percent}% of the cap', { percent: Math.round(share * 100) })}
       />
     </span>
   )

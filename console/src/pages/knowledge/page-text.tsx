@@ -1,8 +1,8 @@
 /** Renders the Markdown of a page. HTML in it is shown as text: nothing of it runs. */
 import { findAndReplace } from 'mdast-util-find-and-replace'
-import Markdown, { type Components } from 'react-markdown'
-import remarkGfm from 'remark-gfm'
 import type { AnswerOf } from '../../api/client.ts'
+import { MarkdownText } from '../../ui/markdown.tsx'
+import { Anchor } from '../../ui/text.tsx'
 import { PageLink } from './pages.tsx'
 
 type Target = AnswerOf<'showPage'>['outgoing_links'][number]
@@ -17,23 +17,6 @@ interface PageTextProps {
 
 const TO_PAGE = '#page='
 const WIKI_LINK = /\[\[([^[\]|#]+)(?:#[^[\]|]*)?(?:\|([^[\]]*))?\]\]/g
-
-const COMPONENTS: Components = {
-  a({ href = '', children }) {
-    if (href.startsWith(TO_PAGE)) return <PageLink id={href.slice(TO_PAGE.length)} title={String(children)} />
-    return (
-      <a href={href} target="_blank" rel="noreferrer" className="text-accent underline">
-        {children}
-      </a>
-    )
-  },
-  // The console loads nothing from other hosts.
-  img: ({ alt = '', src }) => (
-    <a href={String(src)} target="_blank" rel="noreferrer" className="text-accent underline">
-      {alt || String(src)}
-    </a>
-  ),
-}
 
 /** Turns `[[Title|shown]]` into a link to its page; it stays text if there is no such page. */
 const linkWikiPages = (links: readonly string[], targets: readonly Target[]) => {
@@ -51,9 +34,19 @@ const linkWikiPages = (links: readonly string[], targets: readonly Target[]) => 
 }
 
 export const PageText = ({ body, links, targets }: PageTextProps) => (
-  <div className="markdown">
-    <Markdown remarkPlugins={[remarkGfm, linkWikiPages(links, targets)]} components={COMPONENTS}>
-      {body}
-    </Markdown>
-  </div>
+  <MarkdownText
+    text={body}
+    plugins={[linkWikiPages(links, targets)]}
+    components={{
+      a({ href = '', children }) {
+        if (href.startsWith(TO_PAGE))
+          return <PageLink id={href.slice(TO_PAGE.length)} title={String(children)} />
+        return (
+          <Anchor href={href} target="_blank" rel="noreferrer" isAmongWords>
+            {children}
+          </Anchor>
+        )
+      },
+    }}
+  />
 )

@@ -45,12 +45,12 @@ function LiveBadge({ state }: { readonly state: LiveState }) {
 
 function Figures({ now }: { readonly now: OverviewData | null }) {
   const rate = now === null ? '–' : printShortAmount(computeRate(now.calls, now.seconds))
-  const failed = now === null || now.calls === 0 ? '–' : `${((now.failed / now.calls) * 100).toFixed(1)} %`
+  const failed = now === null || now.calls === 0 ? '–' : `${((now.failed / now.calls) * 100).toFixed(1)}%`
   const printLatency = (value: number | null | undefined) => (value == null ? '–' : printDuration(value))
   return (
     <dl className="grid gap-4 sm:grid-cols-2 xl:grid-cols-4">
       <Stat name={t('Calls per second')} value={rate} />
-      <Stat name={t('Failed or refused')} value={failed} note={t('of the calls of the last two seconds')} />
+      <Stat name={t('Failed or refused')} value={failed} note={t('for calls in the last two seconds')} />
       <Stat name={t('Time per call, p50')} value={printLatency(now?.latency_p50_ms)} />
       <Stat name={t('Time per call, p99')} value={printLatency(now?.latency_p99_ms)} />
     </dl>
@@ -153,7 +153,7 @@ export function Overview() {
     <>
       <PageHeader
         title={t('Overview')}
-        description={t('What the processes of the installation report, every two seconds.')}
+        description={t("What the installation's processes report every two seconds.")}
         actions={<LiveBadge state={state} />}
       />
       <HealthPanels />
@@ -166,7 +166,7 @@ export function Overview() {
             <Course points={points} />
           ) : (
             <Panel>
-              <EmptyState title={t('Charts appear with the second report.')} />
+              <EmptyState title={t('The charts appear with the second report.')} />
             </Panel>
           )}
           <Parts now={now} />

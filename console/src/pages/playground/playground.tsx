@@ -1,28 +1,39 @@
 /** A place to try a model. Its calls are charged like any other. */
 
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi, Link } from '@tanstack/react-router'
-import { useId, useMemo, useRef, useState } from 'react'
-import { printCredits } from '../../../../schemas/money.ts'
+import { getRouteApi } from '@tanstack/react-router'
+import { useEffect, useId, useRef, useState } from 'react'
 import { catalogQuery } from '../../api/catalog.ts'
-import { ApiError } from '../../api/client.ts'
-import { useAccount } from '../../api/session.ts'
-import { printCurl } from '../../curl.ts'
-import { printNumber } from '../../format.ts'
+import { useAccount, useSession } from '../../api/session.ts'
+import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
+import { useFields } from '../../ui/fields.ts'
 import { Form, TextAreaField } from '../../ui/form.tsx'
-import { Badge, EmptyState, ErrorState, PageHeader, Panel, QueryState, Skeleton } from '../../ui/states.tsx'
-import { CodeBlock, Id, Money } from '../../ui/text.tsx'
-import { computeCostAfter, measurePrompt, readPrice } from './cost.ts'
-import { makeBody, type Picture, readTools, type Settings, type Turn } from './request.ts'
+import { EmptyState, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
+import { Time } from '../../ui/text.tsx'
+import { SnippetTabs } from '../first-call/first-call.tsx'
+import { printCode } from './code.ts'
+import { Runs, TurnView } from './conversation.tsx'
+import { type Conversation, forgetConversation, keepConversation, listConversations } from './history.ts'
+import { type AnswerTurn, makeBody, type Picture, readTools, type Settings, type Turn } from './request.ts'
 import { CHAT_PATH } from './send.ts'
 import { SettingsPanel } from './settings.tsx'
 import { type Run, useRun } from './use-run.ts'
 
 const route = getRouteApi('/signed-in/playground')
 
-const DEFAULTS: Omit<Settings, 'model'> = {
+interface ConversationState extends Omit<Settings, 'model'> {
+  /** The second model that answers; empty for none. */
+  readonly compared: string
+  /** The message that is being written. */
+  readonly text: string
+  readonly turns: readonly Turn[]
+  /** Finds the conversation in the history; empty until its first message. */
+  readonly id: string
+}
+
+const NEW_CONVERSATION: ConversationState = {
   system: '',
   stream: true,
   temperature: null,
@@ -30,6 +41,10 @@ const DEFAULTS: Omit<Settings, 'model'> = {
   maxTokens: null,
   reasoningEffort: null,
   tools: '',
+  compared: '',
+  text: '',
+  turns: [],
+  id: '',
 }
 
 const dataUrl = (file: File): Promise<Picture> =>
@@ -40,99 +55,9 @@ const dataUrl = (file: File): Promise<Picture> =>
     reader.readAsDataURL(file)
   })
 
-const roleNames = () => ({ user: t('You'), assistant: t('Model'), tool: t('Tool') })
-
-function TurnView({ turn }: { turn: Turn }) {
-  return (
-    <li className="border-line border-b px-4 py-3">
-      <p className="pb-1 font-medium text-quiet text-xs">{roleNames()[turn.role]}</p>
-      <p className="whitespace-pre-wrap break-words">{turn.text}</p>
-      {turn.pictures && turn.pictures.length > 0 && (
-        <p className="mt-1 text-quiet text-sm">{turn.pictures.map(({ name }) => name).join(', ')}</p>
-      )}
-      {turn.toolCalls?.map(({ id, name, arguments: given }) => (
-        <pre key={id} className="mt-2 overflow-x-auto rounded-md bg-raised p-2 font-mono text-xs">
-          {name}({given})
-        </pre>
-      ))}
-    </li>
-  )
-}
-
-/** The cost of the call, while the answer arrives and after it. */
-function CostLine({ run, accountId }: { run: Run; accountId: string }) {
-  const { data: models = [] } = useQuery(catalogQuery)
-  const pricing = models.find(({ id }) => id === run.model)?.pricing
-  const price = useMemo(() => (pricing ? readPrice(pricing) : null), [pricing])
-  const prompt = useMemo(() => measurePrompt(run.body), [run.body])
-  const cost = price === null ? null : computeCostAfter(run.error, price, prompt, run.answer, Date.now())
-  return (
-    <div className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3 text-sm">
-      {cost && (
-        <>
-          <span>
-            {cost.isEstimate && '≈ '}
-            <strong>
-              <Money amount={printCredits(cost.credits)} />
-            </strong>{' '}
-            {t('credits')}
-          </span>
-          <span className="tabular text-quiet">
-            {t('{input} tokens in, {output} out', {
-              input: printNumber(cost.promptTokens),
-              output: printNumber(cost.outputTokens),
-            })}
-          </span>
-          {cost.isEstimate && <Badge>{t('Estimate')}</Badge>}
-        </>
-      )}
-      {run.error instanceof ApiError && <span>{t('Not charged')}</span>}
-      {run.requestId !== null && (
-        <>
-          {run.error === null && <Id id={run.requestId} />}
-          {!run.isRunning && (
-            <Link
-              to="/calls"
-              search={{ account: accountId, ref: run.requestId, period: 'all' }}
-              className="text-accent hover:underline"
-            >
-              {t('Show the call')}
-            </Link>
-          )}
-        </>
-      )}
-    </div>
-  )
-}
-
-function AnswerView({ run, accountId }: { run: Run; accountId: string }) {
-  const { answer, error, isRunning } = run
-  return (
-    <>
-      <div aria-live="polite" aria-busy={isRunning} className="border-line border-b px-4 py-3">
-        <p className="pb-1 font-medium text-quiet text-xs">{t('Model')}</p>
-        {answer.reasoning !== '' && (
-          <details className="mb-2 text-quiet text-sm">
-            <summary>{t('Reasoning')}</summary>
-            <p className="whitespace-pre-wrap">{answer.reasoning}</p>
-          </details>
-        )}
-        <p className="whitespace-pre-wrap break-words">{answer.text}</p>
-        {answer.toolCalls.map(({ id, name, arguments: given }) => (
-          <pre key={id} className="mt-2 overflow-x-auto rounded-md bg-raised p-2 font-mono text-xs">
-            {name}({given})
-          </pre>
-        ))}
-        {answer.error !== null && <p className="text-bad">{answer.error}</p>}
-        {isRunning && answer.characters === 0 && <Skeleton rows={2} />}
-      </div>
-      <ErrorState error={error} />
-      <CostLine run={run} accountId={accountId} />
-    </>
-  )
-}
-
 interface ComposerProps {
+  readonly text: string
+  onText(text: string): void
   readonly isRunning: boolean
   /** True while the settings show a problem. */
   readonly isBlocked: boolean
@@ -143,17 +68,16 @@ interface ComposerProps {
   onStop(): void
 }
 
-function Composer({ isRunning, isBlocked, canReadImages, toolCall, onSend, onStop }: ComposerProps) {
-  const [text, setText] = useState('')
+function Composer(props: ComposerProps) {
+  const { text, onText, isRunning, isBlocked, canReadImages, toolCall, onSend, onStop } = props
   const [pictures, setPictures] = useState<readonly Picture[]>([])
   const input = useRef<HTMLInputElement>(null)
   const id = useId()
   const send = () => {
-    if (text.trim() === '' && pictures.length === 0) return
+    if (isRunning || isBlocked || (text.trim() === '' && pictures.length === 0)) return
     onSend(
       toolCall === null ? { role: 'user', text, pictures } : { role: 'tool', text, toolCallId: toolCall.id },
     )
-    setText('')
     setPictures([])
     if (input.current) input.current.value = ''
   }
@@ -162,8 +86,10 @@ function Composer({ isRunning, isBlocked, canReadImages, toolCall, onSend, onSto
       <TextAreaField
         label={toolCall === null ? t('Message') : t('Result of {name}', { name: toolCall.name })}
         rows={3}
+        hint={t('Ctrl+Enter sends it.')}
         value={text}
-        onText={setText}
+        onText={onText}
+        onKeyDown={({ key, ctrlKey, metaKey }) => key === 'Enter' && (ctrlKey || metaKey) && send()}
       />
       <div className="flex flex-wrap items-center justify-between gap-3">
         {canReadImages && toolCall === null ? (
@@ -198,9 +124,101 @@ function Composer({ isRunning, isBlocked, canReadImages, toolCall, onSend, onSto
   )
 }
 
-interface NumberedTurn extends Turn {
-  /** Its index: a conversation only grows. */
-  readonly number: number
+/** Returns the answer of a call as a turn; null while it runs, or if none came. */
+function toAnswerTurn({ model, answer, requestId, isRunning, ending }: Run): AnswerTurn | null {
+  if (isRunning || answer.characters === 0) return null
+  const { text, reasoning, toolCalls, error } = answer
+  return { role: 'assistant', model, text, reasoning, toolCalls, requestId, ending, error }
+}
+
+/** The turns as the model that is compared sees them. */
+const takeCompared = (turns: readonly Turn[]): Turn[] =>
+  turns.map((turn) => (turn.role === 'assistant' && turn.compared ? turn.compared : turn))
+
+const MAX_TITLE_CHARS = 80
+
+interface HistoryProps {
+  readonly owner: string
+  readonly present: string
+  onOpen(conversation: Conversation): void
+}
+
+function History({ owner, present, onOpen }: HistoryProps) {
+  const [, renderAgain] = useState(0)
+  const conversations = listConversations(owner)
+  if (conversations.length === 0) return null
+  return (
+    <Panel title={t('History')}>
+      <ul className="max-h-80 divide-y divide-line overflow-y-auto">
+        {conversations.map((conversation) => {
+          const { id, at, model, turns } = conversation
+          const title = turns[0]?.text.slice(0, MAX_TITLE_CHARS) ?? model
+          return (
+            <li key={id} className="flex items-center gap-2 px-4 py-2">
+              <button
+                type="button"
+                aria-current={id === present}
+                className="min-w-0 flex-1 text-left hover:text-accent aria-[current=true]:font-medium"
+                onClick={() => onOpen(conversation)}
+              >
+                <span className="block truncate">{title}</span>
+                <span className="text-quiet text-xs">
+                  {model} · <Time at={at} />
+                </span>
+              </button>
+              <Button
+                kind="quiet"
+                aria-label={t('Remove {name}', { name: title })}
+                onClick={() => {
+                  forgetConversation(owner, id)
+                  renderAgain((count) => count + 1)
+                }}
+              >
+                {t('Remove')}
+              </Button>
+            </li>
+          )
+        })}
+      </ul>
+    </Panel>
+  )
+}
+
+/** The state of a conversation: what was said and set, and the calls that answer it. */
+function useConversation(accountId: string, model: string) {
+  const owner = `${useSession().user.id} ${accountId}`
+  const form = useFields(`playground of ${accountId}`, NEW_CONVERSATION)
+  const { turns, compared } = form.values
+  const first = useRun({ accountId })
+  const second = useRun({ accountId }, 'compared')
+  const runs = [first.run, second.run].filter((run) => run !== null)
+  const isRunning = runs.some((run) => run.isRunning)
+  const answer = isRunning || first.run === null ? null : toAnswerTurn(first.run)
+  const other = second.run === null ? null : toAnswerTurn(second.run)
+  const clear = () => {
+    first.clear()
+    second.clear()
+  }
+  // An answer may have ended while another page was shown.
+  useEffect(() => {
+    if (answer === null || (second.run !== null && other === null)) return
+    const next = [...turns, { ...answer, ...(other !== null && { compared: other }) }]
+    form.set({ turns: next })
+    keepConversation(owner, { id: form.values.id, at: new Date().toISOString(), model, turns: next })
+    clear()
+  })
+  const start = (next: readonly Turn[]) => {
+    const settings = { ...form.values, model }
+    clear()
+    first.start(model, makeBody(settings, next))
+    if (compared !== '' && settings.tools === '')
+      second.start(compared, makeBody({ ...settings, model: compared }, takeCompared(next)))
+  }
+  const stop = () => {
+    first.stop()
+    second.stop()
+  }
+  return { owner, form, runs, isRunning, start, stop, clear }
 }
 
 export function Playground() {
@@ -209,39 +227,37 @@ export function Playground() {
   const catalog = useQuery(catalogQuery)
   const models = catalog.data?.filter(({ endpoint_type }) => endpoint_type === null) ?? []
   const chosen = models.find(({ id, aliases }) => id === asked || aliases.includes(asked ?? '')) ?? models[0]
-  const [given, setGiven] = useState(DEFAULTS)
-  const [turns, setTurns] = useState<readonly NumberedTurn[]>([])
-  const { run, start, stop, clear } = useRun({ accountId })
+  const change = useChangeSearch()
+  const { owner, form, runs, isRunning, start, stop, clear } = useConversation(accountId, chosen?.id ?? '')
   if (!catalog.isSuccess) return <QueryState query={catalog} rows={8} />
-  if (chosen === undefined) return <EmptyState title={t('The catalog has no chat model.')} />
-  const settings: Settings = { ...given, model: chosen.id }
-  const isRunning = run?.isRunning === true
-  const answered: readonly Turn[] =
-    run === null || isRunning || run.answer.characters === 0
-      ? turns
-      : [...turns, { role: 'assistant', text: run.answer.text, toolCalls: run.answer.toolCalls }]
+  if (chosen === undefined) return <EmptyState title={t('There are no chat models in the catalog.')} />
+  const { turns, text, id } = form.values
+  const settings = { ...form.values, model: chosen.id }
   // Each tool call is answered before the conversation continues.
-  const calls = answered.flatMap(({ toolCalls = [] }) => toolCalls)
-  const done = new Set(answered.flatMap(({ toolCallId }) => toolCallId ?? []))
+  const calls = turns.flatMap(({ toolCalls = [] }) => toolCalls)
+  const done = new Set(turns.flatMap((turn) => (turn.role === 'tool' ? (turn.toolCallId ?? []) : [])))
   const [toolCall = null, ...others] = calls.filter(({ id }) => !done.has(id))
   const onSend = (turn: Turn) => {
-    const next = [...answered, turn].map((one, number) => ({ ...one, number }))
-    setTurns(next)
+    const next = [...turns, turn]
+    form.set({ turns: next, text: '', id: id === '' ? crypto.randomUUID() : id })
     if (others.length > 0) clear()
-    else start(settings.model, makeBody(settings, next))
+    else start(next)
   }
-  const draft = makeBody(settings, turns.length > 0 ? turns : [{ role: 'user', text: 'Hello!' }])
+  const isUnanswered =
+    runs.length === 0 && turns.length > 0 && turns.at(-1)?.role !== 'assistant' && toolCall === null
+  const hasFailed = !isRunning && runs.some(({ error }) => error !== null)
+  const draft = makeBody(settings, turns.length > 0 ? turns : [{ role: 'user', text: text || 'Hello!' }])
   return (
     <>
       <PageHeader
         title={t('Playground')}
-        description={t('These are ordinary calls with ordinary charges. Their key expires after an hour.')}
+        description={t('Calls made here are charged like any other. Their key expires after an hour.')}
         actions={
           <Button
             disabled={turns.length === 0}
             onClick={() => {
               clear()
-              setTurns([])
+              form.set({ turns: [], id: '' })
             }}
           >
             {t('New conversation')}
@@ -249,20 +265,36 @@ export function Playground() {
         }
       />
       <div className="grid items-start gap-5 lg:grid-cols-[20rem_minmax(0,1fr)]">
-        <SettingsPanel
-          settings={settings}
-          models={models}
-          onChange={(changes) => setGiven((before) => ({ ...before, ...changes }))}
-        />
+        <div className="flex min-w-0 flex-col gap-5">
+          <SettingsPanel settings={settings} models={models} onChange={form.set} />
+          <History
+            owner={owner}
+            present={id}
+            onOpen={(conversation) => {
+              clear()
+              form.set({ turns: conversation.turns, id: conversation.id })
+              change({ model: conversation.model }, { isReplaced: true })
+            }}
+          />
+        </div>
         <div className="flex min-w-0 flex-col gap-5">
           <Panel>
             <ol>
-              {turns.map((turn) => (
-                <TurnView key={turn.number} turn={turn} />
+              {turns.map((turn, number) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: a conversation only grows.
+                <TurnView key={number} turn={turn} accountId={accountId} />
               ))}
             </ol>
-            {run && <AnswerView run={run} accountId={accountId} />}
+            {runs.length > 0 && <Runs runs={runs} accountId={accountId} />}
+            {(isUnanswered || hasFailed) && (
+              <p className="flex flex-wrap items-center gap-3 border-line border-b px-4 py-3">
+                {isUnanswered && <span>{t('The page was reloaded before an answer came.')}</span>}
+                <Button onClick={() => start(turns)}>{t('Send again')}</Button>
+              </p>
+            )}
             <Composer
+              text={text}
+              onText={(typed) => form.set({ text: typed })}
               isRunning={isRunning}
               isBlocked={readTools(settings.tools).problem !== null}
               canReadImages={chosen.capabilities.vision}
@@ -271,10 +303,10 @@ export function Playground() {
               onStop={stop}
             />
           </Panel>
-          <CodeBlock
-            label={t('The same call in a shell')}
-            code={printCurl(location.origin, CHAT_PATH, draft, { isPretty: true })}
-          />
+          <section aria-label={t('The same call as code')}>
+            <h2 className="pb-2 font-medium text-base">{t('The same call as code')}</h2>
+            <SnippetTabs snippets={printCode(location.origin, CHAT_PATH, draft)} />
+          </section>
         </div>
       </div>
     </>

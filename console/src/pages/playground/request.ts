@@ -13,13 +13,32 @@ export interface ToolCall {
   readonly arguments: string
 }
 
-export interface Turn {
-  readonly role: 'user' | 'assistant' | 'tool'
+interface AskedTurn {
+  readonly role: 'user' | 'tool'
   readonly text: string
   readonly pictures?: readonly Picture[]
-  readonly toolCalls?: readonly ToolCall[]
   /** The tool call that a turn of role `tool` answers. */
   readonly toolCallId?: string
+}
+
+export interface AnswerTurn {
+  readonly role: 'assistant'
+  readonly text: string
+  readonly reasoning?: string
+  readonly toolCalls?: readonly ToolCall[]
+  readonly model?: string
+  /** Finds the call in the log. */
+  readonly requestId?: string | null
+  readonly ending?: 'whole' | 'broken' | 'stopped'
+  /** Why it broke off, as the provider says it. */
+  readonly error?: string | null
+  /** The answer of the model that this one is compared with. */
+  readonly compared?: AnswerTurn
+}
+
+export type Turn = (AskedTurn | AnswerTurn) & {
+  readonly pictures?: readonly Picture[]
+  readonly toolCalls?: readonly ToolCall[]
 }
 
 export interface Settings {
@@ -56,8 +75,9 @@ export function readTools(text: string): ReadTools {
     : { tools: null, problem: 'no_function_name' }
 }
 
-function toMessage({ role, text, pictures = [], toolCalls = [], toolCallId }: Turn): object {
-  if (role === 'tool') return { role, tool_call_id: toolCallId, content: text }
+function toMessage(turn: Turn): object {
+  const { role, text, pictures = [], toolCalls = [] } = turn
+  if (role === 'tool') return { role, tool_call_id: turn.toolCallId, content: text }
   const calls = toolCalls.map(({ id, name, arguments: given }) => ({
     id,
     type: 'function',

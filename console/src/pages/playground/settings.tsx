@@ -2,15 +2,15 @@
 import type { PublicModel } from '../../../../schemas/accounts/models.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
-import { CheckField, Field, SelectField, TextAreaField } from '../../ui/form.tsx'
+import { CheckField, NumberField, SelectField, TextAreaField } from '../../ui/form.tsx'
 import { readTools, type Settings } from './request.ts'
 
 const EXAMPLE_TOOLS = '[{"type":"function","function":{"name":"weather","parameters":{"type":"object"}}}]'
 
 interface SettingsProps {
-  readonly settings: Settings
+  readonly settings: Settings & { readonly compared: string }
   readonly models: readonly PublicModel[]
-  onChange(changes: Partial<Settings>): void
+  onChange(changes: Partial<Settings & { readonly compared: string }>): void
 }
 
 export function SettingsPanel({ settings, models, onChange }: SettingsProps) {
@@ -22,9 +22,9 @@ export function SettingsPanel({ settings, models, onChange }: SettingsProps) {
     no_function_name: t('Each tool needs a function with a name.'),
   }
   const number = (name: 'temperature' | 'topP' | 'maxTokens') => ({
-    type: 'number',
-    value: settings[name] ?? '',
-    onText: (text: string) => onChange({ [name]: text === '' ? null : Number(text) }),
+    value: String(settings[name] ?? ''),
+    onText: (text: string) =>
+      onChange({ [name]: text === '' || Number.isNaN(Number(text)) ? null : Number(text) }),
   })
   return (
     <section
@@ -37,6 +37,17 @@ export function SettingsPanel({ settings, models, onChange }: SettingsProps) {
         onText={(text) => change({ model: text }, { isReplaced: true })}
         options={models.map(({ id, display_name }) => [id, display_name] as const)}
       />
+      <SelectField
+        label={t('Compare with')}
+        hint={settings.tools === '' ? undefined : t('Only one model can answer with tools.')}
+        disabled={settings.tools !== ''}
+        value={settings.compared}
+        onText={(compared) => onChange({ compared })}
+        options={[
+          ['', t('No other model')],
+          ...models.map(({ id, display_name }) => [id, display_name] as const),
+        ]}
+      />
       <TextAreaField
         label={t('Instructions')}
         rows={3}
@@ -44,9 +55,9 @@ export function SettingsPanel({ settings, models, onChange }: SettingsProps) {
         onText={(text) => onChange({ system: text })}
       />
       <div className="grid grid-cols-2 gap-3">
-        <Field label={t('Temperature')} min={0} max={2} step={0.1} {...number('temperature')} />
-        <Field label={t('Top P')} min={0} max={1} step={0.05} {...number('topP')} />
-        <Field label={t('Max output tokens')} min={1} step={1} {...number('maxTokens')} />
+        <NumberField label={t('Temperature')} min={0} max={2} decimals={2} {...number('temperature')} />
+        <NumberField label={t('Top P')} min={0} max={1} decimals={2} {...number('topP')} />
+        <NumberField label={t('Max output tokens')} min={1} {...number('maxTokens')} />
         <SelectField
           label={t('Reasoning effort')}
           value={settings.reasoningEffort ?? ''}

@@ -11,8 +11,8 @@ export interface Run {
   readonly answer: Answer
   readonly requestId: string | null
   readonly isRunning: boolean
-  /** True if the answer ended before its last event. */
-  readonly isBroken: boolean
+  /** How the answer ended. */
+  readonly ending: 'whole' | 'broken' | 'stopped'
   readonly error: Error | null
 }
 
@@ -51,9 +51,9 @@ async function runCall(callee: Callee, { run, stopping }: Kept, change: (changes
       answer = withChunk(answer, chunk)
       change({ answer })
     }
-    change({ isBroken: answer.finishReason === null })
+    change({ ending: answer.finishReason === null ? 'broken' : 'whole' })
   } catch (error) {
-    change({ isBroken: true })
+    change({ ending: stopping.signal.aborted ? 'stopped' : 'broken' })
     // The connection was cut: the answer so far says it, not the words of the browser.
     if (answer.characters === 0) throw error
   }
@@ -77,7 +77,7 @@ export function useRun(callee: Callee, place = '') {
       answer: NO_ANSWER,
       requestId: null,
       isRunning: true,
-      isBroken: false,
+      ending: 'whole',
       error: null,
     }
     keep(name, { run: begun, stopping })

@@ -74,7 +74,7 @@ function CloseDialog({ id, onClose }: { readonly id: string; onClose(): void }) 
           {...field('cost')}
         />
         <ReasonField
-          hint={t('What was done about it. It is kept in the audit record.')}
+          hint={t('What was done about it. This goes into the audit record.')}
           {...field('reason')}
         />
       </DialogForm>

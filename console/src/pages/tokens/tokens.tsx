@@ -36,7 +36,7 @@ const RevokeToken = ({ token: { id, name, account_id } }: { readonly token: Toke
     kind="quiet"
     confirm={{
       title: t('Revoke {name}', { name }),
-      description: t('Programs that use this token are refused from now on. This cannot be undone.'),
+      description: t('Programs that use this token will be refused. This cannot be undone.'),
       name,
       submit: t('Revoke'),
     }}
@@ -114,7 +114,7 @@ export function Tokens() {
       {created && (
         <Dialog
           title={created.name}
-          description={t('It is shown only this once. Keep it where your program reads its secrets.')}
+          description={t("It is shown only once. Store it with your program's other secrets.")}
           onClose={() => setCreated(null)}
         >
           <div className="flex flex-col gap-3">

@@ -98,7 +98,7 @@ export function UsageFrame<Data, D extends Dimension>({
       />
       <SavedViews page="usage" filters={{ by: given, key_id, scope, ...period }} />
       <FilterPanel>
-        <PeriodFilter value={period} />
+        <PeriodFilter value={period} zone="UTC" />
         <SelectField
           label={t('Group by')}
           value={by}

@@ -41,9 +41,9 @@ const countTokens = ({ input_tokens, output_tokens }: AccountUsage['total']): nu
 
 /** Prints the change since the previous period. */
 function printTrend(now: number, before: number): string {
-  if (before === 0) return t('nothing in the period before')
+  if (before === 0) return t('none in the previous period')
   const percent = Math.round((now / before - 1) * 100)
-  return t('{change} % compared with the period before', {
+  return t('{change}% compared with the previous period', {
     change: percent > 0 ? `+${percent}` : String(percent),
   })
 }
@@ -73,6 +73,7 @@ function Charts({ usage }: { readonly usage: Sums<Group> }) {
   return (
     <div className="grid gap-4 lg:grid-cols-2">
       <Chart
+        isUtc
         title={t('Cost in credits')}
         times={times}
         print={printShortAmount}
@@ -89,6 +90,7 @@ function Charts({ usage }: { readonly usage: Sums<Group> }) {
         }}
       />
       <Chart
+        isUtc
         title={t('Tokens')}
         times={times}
         print={printShortCount}

@@ -58,7 +58,7 @@ export function Sessions({ input, isReady, frame }: AccountReportProps) {
         <>
           <Panel title={t('Sessions')}>
             {data.length === 0 ? (
-              <EmptyState title={t('No calls in this period name a session.')}>
+              <EmptyState title={t('No call in this period belongs to a session.')}>
                 <FirstCurl
                   path={ROUTES.createChatCompletion[1]}
                   endpointType={null}

@@ -28,7 +28,7 @@ export const Invitations = ({ list, toRoleName, mayRevoke, onRevoke }: Invitatio
   <ListPanel
     title={t('Invitations')}
     list={list}
-    empty={t('Nobody is invited.')}
+    empty={t('There are no open invitations.')}
     columns={[
       { name: t('Email'), cell: ({ email }) => email },
       { name: t('Status'), cell: (invitation) => <InvitationStatus {...invitation} /> },

@@ -45,8 +45,8 @@ function SecretDialog({ of, secret, onClose }: Secret & { onClose(): void }) {
       title={isOfEndpoint ? t('Secret of the endpoint') : t('Secret for callbacks')}
       description={
         isOfEndpoint
-          ? t('It is shown only this once. Your receiver verifies signatures with it.')
-          : t('Your receiver verifies signatures with it.')
+          ? t('It is shown only once. Your receiver uses it to verify signatures.')
+          : t('Your receiver uses it to verify signatures.')
       }
       onClose={onClose}
     >

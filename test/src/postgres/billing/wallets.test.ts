@@ -42,6 +42,35 @@ t.test('top up has a minimum', async (t) => {
     t.same(await database.accounts.show(account.id), { account, wallet })
   })
 
+  t.test('the ledger is summed up by day and kind, with the balance of each day, and searched', async (t) => {
+    const { account } = await database.accounts.create({ name: 'Days', credit: 100n * ONE_CREDIT })
+    await database.wallets.topUp(account.id, 500n * ONE_CREDIT, { note: 'by card' })
+    await database.wallets.adjust(account.id, -50n * ONE_CREDIT, { reason: 'Goodwill taken back' })
+    const day = new Date().toISOString().slice(0, 10)
+    const days = await database.wallets.sumLedgerMonth(account.id, day.slice(0, 7))
+    t.same(days, [
+      {
+        day,
+        balance: 550n * ONE_CREDIT,
+        kinds: [
+          { kind: 'adjustment', entries: 1, amount: -50n * ONE_CREDIT },
+          { kind: 'topup', entries: 1, amount: 500n * ONE_CREDIT },
+          { kind: 'trial', entries: 1, amount: 100n * ONE_CREDIT },
+        ],
+      },
+    ])
+    t.same(await database.wallets.sumLedgerMonth(account.id, '2020-01'), [])
+    const list = async (query: object) =>
+      (await database.wallets.readLedger(account.id, { before: null, limit: 10, ...query })).map(
+        ({ kind }) => kind,
+      )
+    t.same(await list({ search: 'GOODWILL' }), ['adjustment'])
+    t.same(await list({ search: '%' }), [], 'a text, not a pattern')
+    t.same(await list({ kind: 'topup', day }), ['topup'])
+    t.same(await list({ day: '2020-01-01' }), [])
+    await t.rejects(database.wallets.sumLedgerMonth('acc_nobody', '2020-01'), { code: 'account_not_found' })
+  })
+
   t.test('no trial credit, no entry; a negative one is refused', async (t) => {
     const account = await newAccount(database, 0n)
     t.same(await database.wallets.readLedger(account, { before: null, limit: 10 }), [])

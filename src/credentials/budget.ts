@@ -1,7 +1,7 @@
 /** One budget as one gateway process sees it: a wallet for each of its periods that calls of this process are in. */
-import type { WalletTotals } from '../../../schemas/accounts/account.ts'
-import { type Budget, type BudgetPeriods, makeWalletId } from '../../../schemas/accounts/budget.ts'
-import type { Credits } from '../../../schemas/money.ts'
+import type { WalletTotals } from '../../schemas/accounts/account.ts'
+import { type Budget, type BudgetPeriods, makeWalletId } from '../../schemas/accounts/budget.ts'
+import type { Credits } from '../../schemas/money.ts'
 import { WalletView } from './wallet.ts'
 
 export class BudgetView {

@@ -2,9 +2,9 @@
  * One wallet as one gateway process sees it: the totals last booked, the estimates of its calls in flight, and the
  * unbooked cost of its ended calls. See docs/api-rules.md, "Pre-charge".
  */
-import type { WalletTotals } from '../../../schemas/accounts/account.ts'
-import type { Grant } from '../../../schemas/accounts/organization.ts'
-import type { Credits } from '../../../schemas/money.ts'
+import type { WalletTotals } from '../../schemas/accounts/account.ts'
+import type { Grant } from '../../schemas/accounts/organization.ts'
+import type { Credits } from '../../schemas/money.ts'
 
 /** Returns a capped key as a wallet: the balance is the rest of the cap. Null without a cap. */
 export function capTotals(grant: Grant | null): WalletTotals | null {

@@ -1,0 +1,65 @@
+/** A customer finds calls by parts of names and by what the calls have, and goes through them one by one. */
+import t from 'tap'
+import { mouse } from '../support/hands.ts'
+import { borrowService } from '../support/lend-services.ts'
+import { button, heading, link, row, STORY_CONFIG, signIn, withEachHand } from './support.ts'
+
+const MESSAGES = [{ role: 'user', content: 'Hello!' }]
+
+t.test('filters of calls', async (t) => {
+  const service = await borrowService(t, STORY_CONFIG)
+
+  await withEachHand(t, 'filters calls', async (t, { hand, page, look }) => {
+    const user = await signIn(service, page, { name: 'Fritz' })
+    const { raw } = await service.database.keys.create({ accountId: user.accountId, name: 'shop floor' })
+    const session = { headers: { 'x-session-id': 'run 7' } }
+    t.equal((await service.chat(raw, { model: 'fast', messages: MESSAGES })).status, 200)
+    t.equal((await service.chat(raw, { model: 'fast', messages: MESSAGES }, session)).status, 200)
+    t.ok((await service.chat(raw, { model: 'broken', messages: MESSAGES })).status >= 500)
+
+    await hand.press(link(page, 'Calls'))
+    await heading(page, 'Calls').waitFor()
+    // The row of the call that has just ended is there, in the first answer.
+    await row(page, 'broken').waitFor()
+    const add = page.getByRole('combobox', { name: 'Add a filter' })
+    const choose = async (typed: string, name: string) => {
+      await hand.write(add, typed)
+      const option = page.getByRole('option', { name, exact: true })
+      await option.waitFor()
+      if (hand === mouse) return option.click()
+      while ((await option.getAttribute('data-highlighted')) === null) await page.keyboard.press('ArrowDown')
+      await page.keyboard.press('Enter')
+    }
+
+    for (const [typed, option, chip, kept, gone] of [
+      ['brok', 'broken', 'Model: broken', 'broken', 'fast'],
+      ['fas', 'Model contains “fas”', 'Model contains: fas', 'fast', 'broken'],
+      ['upstr', 'upstream_error', 'Error code: upstream_error', 'broken', 'fast'],
+      ['run', 'run 7', 'Session: run 7', 'fast', 'broken'],
+      ['FLOOR', 'Key contains “FLOOR”', 'Key contains: FLOOR', 'fast', null],
+    ] as const) {
+      await choose(typed, option)
+      const remove = button(page, `Remove the filter ${chip}`)
+      await remove.waitFor()
+      await row(page, kept).first().waitFor()
+      if (gone !== null) await row(page, gone).first().waitFor({ state: 'detached' })
+      if (typed === 'fas') await look('calls-filtered')
+      await hand.press(remove)
+      await remove.waitFor({ state: 'detached' })
+      if (gone !== null) await row(page, gone).first().waitFor()
+    }
+    await choose('nothing like this', 'Model contains “nothing like this”')
+    await page.getByText('No calls match.').waitFor()
+    await hand.press(button(page, 'Clear'))
+
+    await hand.press(row(page, 'broken').getByRole('link'))
+    const first = page.getByRole('dialog', { name: 'Call · broken · Error' })
+    await first.waitFor()
+    await page.keyboard.press('j')
+    await page.getByRole('dialog', { name: 'Call · fast · Success' }).waitFor()
+    t.ok(await button(page, 'Previous k').isEnabled())
+    await page.keyboard.press('k')
+    await first.waitFor()
+    t.ok(await button(page, 'Previous k').isDisabled(), 'it is the newest')
+  })
+})
