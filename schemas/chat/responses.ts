@@ -21,7 +21,15 @@ export const responsesItem = z
     ({ type, role, content }) => (type ?? 'message') !== 'message' || (role != null && content != null),
     'a message needs role and content',
   )
-  .meta({ anyOf: [{ required: ['type'] }, { required: ['role', 'content'] }] })
+  .meta({
+    anyOf: [
+      { properties: { type: { type: 'string' } }, required: ['type'] },
+      {
+        properties: { role: { type: 'string' }, content: { type: ['string', 'array'] } },
+        required: ['role', 'content'],
+      },
+    ],
+  })
 
 const tool = z
   .looseObject({

@@ -19,6 +19,9 @@ const toAlert = (row: AlertRow): OperatorAlert => ({
   acknowledgement: row.acknowledgement,
 })
 
+const columns = (sql: Queryable) =>
+  sql`id, type, subject_id, data, created_at, acknowledged_at, acknowledged_by, acknowledgement`
+
 /** Lists the alerts of the installation, the newest first. */
 export async function listOperatorAlerts(
   sql: Queryable,
@@ -29,7 +32,7 @@ export async function listOperatorAlerts(
   }: { readonly isOpen: boolean; readonly before: string | null; readonly limit: number },
 ): Promise<OperatorAlert[]> {
   const rows = await sql<AlertRow[]>`
-    SELECT * FROM events
+    SELECT ${columns(sql)} FROM events
     WHERE account_id IS NULL AND type <> ${TEST_EVENT}
       ${isOpen ? sql`AND acknowledged_at IS NULL` : sql``}
       ${before === null ? sql`` : sql`AND (created_at, id) < (SELECT created_at, id FROM events WHERE id = ${before})`}
@@ -42,7 +45,9 @@ export async function acknowledgeAlert(sql: Queryable, id: string, note: string)
   const changed = await sql`
     UPDATE events SET acknowledged_at = now(), acknowledged_by = audit_actor(), acknowledgement = ${note}
     WHERE id = ${id} AND account_id IS NULL AND acknowledged_at IS NULL RETURNING id`
-  const [row] = await sql<AlertRow[]>`SELECT * FROM events WHERE id = ${id} AND account_id IS NULL`
+  const [row] = await sql<
+    AlertRow[]
+  >`SELECT ${columns(sql)} FROM events WHERE id = ${id} AND account_id IS NULL`
   if (row === undefined) throw new Refusal('alert_not_found', `There is no alert ${id}`)
   if (changed.length > 0)
     await recordOperation(sql, {

@@ -112,7 +112,8 @@ t.test('images', async (t) => {
     const open = new AbortController()
     const request = { model: 'sonata-large', max_tokens: 32_768, stream: true, messages: say(NEVER_BEGINS) }
     const streamed = service.chat(client.key, request, { signal: open.signal }).catch(() => null)
-    const isOpen = ({ model, state }: UpstreamCall) => model === 'sim-sonata-large' && state === 'running'
+    const isOpen = ({ model, state }: UpstreamCall) =>
+      model === 'sim-sonata-large@talk' && state === 'running'
     await until('the stream is in flight', async () => (await upstreamCalls(service)).some(isOpen))
     const refused = await client.post(GENERATIONS, body)
     t.match(refused, { status: 402, body: { error: { code: 'quota_exceeded' } } })
