@@ -66,17 +66,19 @@ export function assertVisible(reader: LogReader, scope: LogScope): void {
     throw new Failure('permission_denied', 'This API key cannot read the call logs of the whole account.')
 }
 
+type CallsOfKeys = Pick<CallFilter, 'accountId' | 'keyIds'>
+
 /** Returns the calls of a scope; null where it has none: another key's calls in this key's scope. */
 export function limitToVisible(
   { account, key }: LogReader,
   { scope, key_id }: Pick<LogQuery, 'scope' | 'key_id'>,
-): Pick<CallFilter, 'accountId' | 'keyIds'> | null {
+): CallsOfKeys | null {
   if (scope === 'account') return { accountId: account.id, keyIds: key_id === undefined ? null : [key_id] }
   return key_id === undefined || key_id === key.id ? { accountId: account.id, keyIds: [key.id] } : null
 }
 
 /** Returns whose usage a key sees summed up: an employee's its own, any other its account's. */
-export const visibleUsage = ({ account, key }: LogReader): Pick<CallFilter, 'accountId' | 'keyIds'> => ({
+export const visibleUsage = ({ account, key }: LogReader): CallsOfKeys => ({
   accountId: account.id,
   keyIds: key.kind === 'employee' ? [key.id] : null,
 })

@@ -107,6 +107,124 @@ function listActions(session: Session, { account_id: account, role }: Access): G
   ]
 }
 
+type Named = ReturnType<typeof useNamed>
+
+interface NamedSearch extends Named {
+  /** Other accounts of the reader. */
+  readonly own: readonly Goal[]
+  readonly here: Goal['search']
+  readonly isOperator: boolean
+  matches(...texts: readonly (string | null)[]): boolean
+  list<One>(all: readonly One[], match: (one: One) => boolean, toGoal: (one: One) => Goal): Goal[]
+}
+
+const listAccountsAndPeople = ({ own, here, matches, list, ...named }: NamedSearch): GoalGroup[] => [
+  {
+    value: t('Accounts'),
+    items: [
+      ...own,
+      ...list(
+        named.accounts,
+        ({ id }) => !own.some(({ key }) => key === `account ${id}`),
+        ({ id, name }) => ({
+          key: `account ${id}`,
+          label: name,
+          note: id,
+          path: '/accounts',
+          search: { open: id },
+        }),
+      ),
+    ],
+  },
+  {
+    value: t('People'),
+    items: [
+      ...list(
+        named.members,
+        ({ email, name }) => matches(email, name),
+        ({ account_id, email, name }) => ({
+          key: `member ${account_id}`,
+          label: name,
+          note: email ?? account_id,
+          path: '/members',
+          search: here,
+        }),
+      ),
+      ...list(
+        named.users,
+        () => true,
+        ({ id, email, name }) => ({
+          key: `user ${id}`,
+          label: name,
+          note: email,
+          path: '/users',
+          search: { search: email },
+        }),
+      ),
+    ],
+  },
+]
+
+/** Returns what is found by name besides pages and actions. */
+const listNamed = ({ own, here, isOperator, matches, list, ...named }: NamedSearch): GoalGroup[] => [
+  {
+    value: t('Keys'),
+    items: list(
+      named.keys,
+      ({ id, name, key_prefix }) => matches(id, name, key_prefix),
+      ({ id, name }) => ({
+        key: `key ${id}`,
+        label: name,
+        note: id,
+        path: '/keys',
+        search: { ...here, key: id },
+      }),
+    ),
+  },
+  {
+    value: t('Models'),
+    items: list(
+      named.models,
+      ({ id, display_name }) => matches(id, display_name),
+      ({ id, display_name }) => ({
+        key: `model ${id}`,
+        label: display_name ?? id,
+        note: id,
+        path: '/models',
+        search: { ...here, model: id },
+      }),
+    ),
+  },
+  {
+    value: t('Channels'),
+    items: [
+      ...list(
+        named.channels,
+        ({ id }) => matches(id),
+        ({ id }) => ({
+          key: `channel ${id}`,
+          label: id,
+          note: t('Channel'),
+          path: '/channels',
+          search: { channel: id },
+        }),
+      ),
+      ...list(
+        isOperator ? named.channels : [],
+        ({ id, state }) => state === 'active' && matches(t('Pause {name}', { name: id })),
+        ({ id }) => ({
+          key: `pause ${id}`,
+          label: t('Pause {name}', { name: id }),
+          note: t('Action'),
+          path: '/channels',
+          search: { channel: id },
+        }),
+      ),
+    ],
+  },
+  ...listAccountsAndPeople({ own, here, isOperator, matches, list, ...named }),
+]
+
 /** Finds pages and actions by name, and everything else by name or id. */
 function useGoals(typed: string) {
   const session = useSession()
@@ -152,105 +270,7 @@ function useGoals(typed: string) {
     { value: t('Found by id'), items: byId },
     { value: t('Pages'), items: pages },
     { value: t('Actions'), items: listActions(session, account).filter(({ label }) => matches(label)) },
-    {
-      value: t('Keys'),
-      items: list(
-        named.keys,
-        ({ id, name, key_prefix }) => matches(id, name, key_prefix),
-        ({ id, name }) => ({
-          key: `key ${id}`,
-          label: name,
-          note: id,
-          path: '/keys',
-          search: { ...here, key: id },
-        }),
-      ),
-    },
-    {
-      value: t('Models'),
-      items: list(
-        named.models,
-        ({ id, display_name }) => matches(id, display_name),
-        ({ id, display_name }) => ({
-          key: `model ${id}`,
-          label: display_name ?? id,
-          note: id,
-          path: '/models',
-          search: { ...here, model: id },
-        }),
-      ),
-    },
-    {
-      value: t('Channels'),
-      items: [
-        ...list(
-          named.channels,
-          ({ id }) => matches(id),
-          ({ id }) => ({
-            key: `channel ${id}`,
-            label: id,
-            note: t('Channel'),
-            path: '/channels',
-            search: { channel: id },
-          }),
-        ),
-        ...list(
-          isOperator ? named.channels : [],
-          ({ id, state }) => state === 'active' && matches(t('Pause {name}', { name: id })),
-          ({ id }) => ({
-            key: `pause ${id}`,
-            label: t('Pause {name}', { name: id }),
-            note: t('Action'),
-            path: '/channels',
-            search: { channel: id },
-          }),
-        ),
-      ],
-    },
-    {
-      value: t('Accounts'),
-      items: [
-        ...own,
-        ...list(
-          named.accounts,
-          ({ id }) => !own.some(({ key }) => key === `account ${id}`),
-          ({ id, name }) => ({
-            key: `account ${id}`,
-            label: name,
-            note: id,
-            path: '/accounts',
-            search: { open: id },
-          }),
-        ),
-      ],
-    },
-    {
-      value: t('People'),
-      items: [
-        ...list(
-          named.members,
-          ({ email, name }) => matches(email, name),
-          ({ account_id, email, name }) => ({
-            key: `member ${account_id}`,
-            label: name,
-            note: email ?? account_id,
-            path: '/members',
-            search: here,
-          }),
-        ),
-        ...list(
-          named.users,
-          () => true,
-          ({ id, email, name }) => ({
-            key: `user ${id}`,
-            label: name,
-            note: email,
-            path: '/users',
-            search: { search: email },
-          }),
-        ),
-      ],
-    },
+    ...listNamed({ ...named, own, here, isOperator, matches, list }),
   ]
   return { groups: groups.filter(({ items }) => items.length > 0), isSearching: found.isFetching }
 }

@@ -1,6 +1,5 @@
 /** Operations of the call log. */
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
-import type { InstallationFilter } from '../../../schemas/call-log/page-query.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import {
   listAllCalls,
@@ -72,12 +71,18 @@ const readParts = ({ model_part, key_part }: Parts) => ({
   keyPart: key_part || null,
 })
 
+interface CallsNamed {
+  readonly accountId: string | null
+  readonly keyIds: readonly string[] | null
+  readonly channelId?: string | null
+}
+
 /** Counts calls over time, in the window that a query names. */
 async function readSeries(
   context: Context,
   services: CallServices,
   input: Parts & Parameters<typeof readFilters>[0] & Parameters<typeof readPlace>[2] & { timezone: string },
-  calls: Pick<InstallationFilter, 'accountId' | 'keyIds' | 'channelId'>,
+  calls: CallsNamed,
 ) {
   const place = readPlace(toSearchDeps(context, services), calls.accountId ?? INSTALLATION, input)
   const to = Math.min(place.window.to, context.now)
@@ -102,9 +107,7 @@ async function readSeries(
 }
 
 /** Returns which calls of all accounts an input names. */
-const toInstallationFilter = (
-  input: Partial<Record<'account_id' | 'channel_id' | 'key_id', string>>,
-): Pick<InstallationFilter, 'accountId' | 'keyIds' | 'channelId'> => ({
+const toInstallationFilter = (input: Partial<Record<'account_id' | 'channel_id' | 'key_id', string>>) => ({
   accountId: input.account_id ?? null,
   channelId: input.channel_id ?? null,
   keyIds: input.key_id === undefined ? null : [input.key_id],

@@ -57,7 +57,7 @@ async function showWithReceipts(database: Database, id: string) {
 
 async function listPage(
   { database }: Context,
-  query: Pick<PaymentsQuery, 'accountId' | 'search' | 'state'>,
+  query: Omit<PaymentsQuery, 'before' | 'limit'>,
   input: PageInput,
 ) {
   const payments = await database.payments.list({

@@ -57,6 +57,41 @@ function describeCopies({ host, other_hosts: others }: AnswerOf<'showConfigurati
   )
 }
 
+/** Selects the place of a problem up to the end of its line. */
+function select(area: HTMLTextAreaElement | null, { line, column }: Problem): void {
+  const lines = area?.value.split('\n') ?? []
+  const from = lines.slice(0, line - 1).reduce((sum, { length }) => sum + length + 1, 0)
+  const end = from + (lines[line - 1]?.length ?? 0)
+  area?.focus()
+  area?.setSelectionRange(Math.min(from + column - 1, end), end)
+}
+
+interface ApplyDialogProps {
+  readonly checked: AnswerOf<'checkConfiguration'> | undefined
+  readonly apply: { readonly error: Error | null; readonly isPending: boolean; mutate(): void }
+  readonly isOpen: boolean
+  onClose(): void
+}
+
+const ApplyDialog = ({ checked, apply, isOpen, onClose }: ApplyDialogProps) => (
+  <Dialog
+    isWide
+    title={t('Apply the configuration')}
+    description={t('Calls that begin from now on use the new prices and channels.')}
+    isOpen={isOpen}
+    onClose={onClose}
+  >
+    {checked?.ok && <Differences checked={checked} />}
+    <FormError error={apply.error} />
+    <Actions>
+      <Button onClick={onClose}>{t('Cancel')}</Button>
+      <Button kind="primary" isBusy={apply.isPending} onClick={() => apply.mutate()}>
+        {t('Apply')}
+      </Button>
+    </Actions>
+  </Dialog>
+)
+
 interface EditorProps {
   readonly configuration: AnswerOf<'showConfiguration'>
   readonly isReadOnly: boolean
@@ -84,13 +119,7 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
       onApplied()
     },
   })
-  const open = ({ line, column }: Problem) => {
-    const lines = text.split('\n')
-    const from = lines.slice(0, line - 1).reduce((sum, { length }) => sum + length + 1, 0)
-    const end = from + (lines[line - 1]?.length ?? 0)
-    area.current?.focus()
-    area.current?.setSelectionRange(Math.min(from + column - 1, end), end)
-  }
+  const open = (problem: Problem) => select(area.current, problem)
   const { data: checked } = check
   return (
     <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-4">
@@ -165,22 +194,7 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
           </>
         )}
       </div>
-      <Dialog
-        isWide
-        title={t('Apply the configuration')}
-        description={t('Calls that begin from now on use the new prices and channels.')}
-        isOpen={isAsking}
-        onClose={() => setAsking(false)}
-      >
-        {checked?.ok && <Differences checked={checked} />}
-        <FormError error={apply.error} />
-        <Actions>
-          <Button onClick={() => setAsking(false)}>{t('Cancel')}</Button>
-          <Button kind="primary" isBusy={apply.isPending} onClick={() => apply.mutate()}>
-            {t('Apply')}
-          </Button>
-        </Actions>
-      </Dialog>
+      <ApplyDialog checked={checked} apply={apply} isOpen={isAsking} onClose={() => setAsking(false)} />
     </div>
   )
 }
