@@ -78,7 +78,7 @@ const answer: fc.Arbitrary<Said> = fc
     ...(calls.length > 0 && { reason: 'tool_calls' as const }),
   }))
 
-function partsOf({ text, reasoning, calls, reason, usage }: Said): readonly Part[] {
+function toParts({ text, reasoning, calls, reason, usage }: Said): readonly Part[] {
   const called = calls.flatMap(([name, input], index): Part[] => [
     { type: 'tool_call', choice: 0, index, id: `call_${index}`, name, signature: null },
     { type: 'tool_arguments', choice: 0, index, json: JSON.stringify(input) },
@@ -137,7 +137,7 @@ function read(protocol: ChatProtocol, bytes: Buffer): Said {
 for (const protocol of CHAT_PROTOCOLS)
   t.test(`${protocol} is read as it is printed`, async (t) => {
     fc.assert(
-      fc.property(answer, (said) => t.same(read(protocol, print(protocol, partsOf(said))), said)),
+      fc.property(answer, (said) => t.same(read(protocol, print(protocol, toParts(said))), said)),
       { seed: SEED, numRuns: 20 },
     )
   })
@@ -146,7 +146,7 @@ for (const client of CHAT_PROTOCOLS)
   for (const upstream of CHAT_PROTOCOLS.filter((other) => other !== client))
     t.test(`${upstream} for clients of ${client}`, async (t) => {
       const property = fc.property(answer, (said) => {
-        const sent = print(upstream, partsOf(said))
+        const sent = print(upstream, toParts(said))
         const stream = translation(
           [client, CLIENTS[client]],
           [upstream, UPSTREAMS[upstream]],
