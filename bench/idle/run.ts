@@ -1,6 +1,6 @@
 /**
- * The bench of rest: what the service costs while nobody calls it, after `npm install && npm start` without an account
- * anywhere. Prints the memory and CPU of each process, how long a start takes, and the size of the installation.
+ * The bench of the idle service, as `npm install && npm start` runs it: memory and CPU of each process, the time of a start,
+ * and the size of the installation.
  */
 import { mkdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -17,7 +17,7 @@ import { untilReady } from '../harness/wait.ts'
 import { enterWorkFolder } from '../harness/work-folder.ts'
 
 const DEFAULT_SECONDS = 60
-/** What the start leaves behind is over by then: the first rounds of background work, and the collection of its garbage. */
+/** By then the first rounds of background work have run, and their garbage is collected. */
 const SETTLE_MS = 60_000
 const MS_PER_SECOND = 1000
 const BYTES_PER_MIB = 2 ** 20
@@ -26,7 +26,7 @@ const NS_PER_SECOND = 1e9
 interface Start {
   readonly child: Child
   readonly seconds: number
-  /** Of all processes. It says more than the seconds on a machine with other work. */
+  /** Of all processes. Unlike the seconds, it hardly depends on other work on the machine. */
   readonly cpuSeconds: number
 }
 
@@ -45,7 +45,7 @@ async function start(folder: string): Promise<Start> {
   return { child, seconds, cpuSeconds: cpuNs(processTree(child.pid)) / NS_PER_SECOND }
 }
 
-/** `tollgate: gateway 0` as it is; of any other program its name and the last word that is no option. */
+/** Returns the title of a process that sets one, such as `tollgate: gateway 0`, else its script or program. */
 function nameProcess(pid: number): string {
   const line = commandLine(pid)
   if (line.startsWith('tollgate: ') || line.startsWith('postgres: ')) return line
