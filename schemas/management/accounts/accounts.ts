@@ -249,7 +249,8 @@ export const listLedger = operation('listLedger', {
     kind: z.enum(LEDGER_KINDS).optional().describe('Only entries of this kind.'),
     day: z.iso
       .date()
-      .regex(/^[12]/, 'it is not a day of our time')
+      .refine((day) => /^[12]/.test(day), 'it is not a day of our time')
+      .meta({ pattern: '^[12]\\d{3}-\\d{2}-\\d{2}$' })
       .optional()
       .describe('Only entries of this day, UTC.'),
     search: z
