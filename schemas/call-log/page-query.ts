@@ -40,6 +40,9 @@ export interface InstallationFilter extends Omit<CallFilter, 'accountId'> {
   readonly channelId?: string | null
 }
 
+/** Suggestions of values for one filter. */
+export const CALL_VALUES_PER_FIELD = 50
+
 interface Page {
   readonly order: 'asc' | 'desc'
   readonly limit: number
