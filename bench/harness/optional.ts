@@ -79,8 +79,8 @@ interface InstalledProgram {
 }
 
 /**
- * Returns the program of a package of PyPI, and installs it with its extra into an environment of its own in the cache
- * folder on first use. Throws {@link Unavailable}.
+ * Installs a PyPI package with its extra into a separate virtual environment in the cache folder, unless it is there, and
+ * returns its program. Throws {@link Unavailable}.
  */
 export const findPythonPackage = (
   cache: string,

@@ -1,13 +1,20 @@
 /** Tollgate as an operator starts it, from this checkout. */
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { type RunRecord, readRunning } from '../../src/embedded/data-dir.ts'
 import { type Child, startChild } from './children.ts'
 import { ROOT } from './machine.ts'
 import { untilReady } from './wait.ts'
 
-export const PROGRAM = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+/** What `npm start` runs, see package.json: the sources without types, once {@link stripTypes} has written them. */
+export const PROGRAM = join(ROOT, 'node_modules/.cache/tollgate/program/src/main.js')
+const NODE_OPTIONS = ['--max-semi-space-size=2']
+export const SERVE = [...NODE_OPTIONS, PROGRAM, 'serve']
+
+export const stripTypes = (): void => {
+  execFileSync(process.execPath, ['--no-warnings', join(ROOT, 'scripts/strip-types.ts')])
+}
 /** The bench's database holds no secrets. */
 export const MASTER_KEY = Buffer.alloc(32, 7)
 
@@ -45,7 +52,9 @@ export const startTollgate = async (wanted: ServiceWanted): Promise<RunningServi
     ...wanted.env,
   }
   const options = { core: wanted.core ?? null, cwd: ROOT, env }
-  const child = await startChild('tollgate', process.execPath, [wanted.program ?? PROGRAM, 'serve'], options)
+  if (wanted.program === undefined) stripTypes()
+  const words = wanted.program === undefined ? SERVE : [...NODE_OPTIONS, wanted.program, 'serve']
+  const child = await startChild('tollgate', process.execPath, words, options)
   const record = await untilReady(child, () => {
     const running = readRunning(dataDir)
     return running?.pid === child.pid ? running : null

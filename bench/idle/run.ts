@@ -1,36 +1,32 @@
 /**
- * The bench of rest: what the service costs while nobody calls it, after `npm install && npm start` without an account
- * anywhere. Prints the memory and CPU of each process, how long a start takes, and the size of the installation.
+ * The bench of the idle service, as `npm install && npm start` runs it: memory and CPU of each process, the time of a start,
+ * and the size of the installation.
  */
-import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readRunning } from '../../src/embedded/data-dir.ts'
 import { type Child, endAll, startChild } from '../harness/children.ts'
 import { FLAG, givenOptions, TEXT, wholeNumber } from '../harness/command-line.ts'
+import { diskBytes } from '../harness/disk.ts'
 import { ROOT } from '../harness/machine.ts'
 import { commandLine, cpuNs, processTree, proportionalBytes } from '../harness/proc.ts'
 import { interruptible, runProgram, sayOnStderr, withFacts } from '../harness/program.ts'
+import { SERVE, stripTypes } from '../harness/service.ts'
 import { untilReady } from '../harness/wait.ts'
 import { enterWorkFolder } from '../harness/work-folder.ts'
 
 const DEFAULT_SECONDS = 60
-/** What the start leaves behind is over by then: the first rounds of background work, and the collection of its garbage. */
+/** By then the first rounds of background work have run, and their garbage is collected. */
 const SETTLE_MS = 60_000
 const MS_PER_SECOND = 1000
 const BYTES_PER_MIB = 2 ** 20
 const NS_PER_SECOND = 1e9
 
-/** What `npm start` runs, see package.json. */
-const STRIP_TYPES = join(ROOT, 'scripts/strip-types.ts')
-const PROGRAM = join(ROOT, 'node_modules/.cache/tollgate/program/src/main.js')
-const WORDS = ['--max-semi-space-size=2', PROGRAM, 'serve']
-
 interface Start {
   readonly child: Child
   readonly seconds: number
-  /** Of all processes. It says more than the seconds on a machine with other work. */
+  /** Of all processes. Unlike the seconds, it hardly depends on other work on the machine. */
   readonly cpuSeconds: number
 }
 
@@ -39,7 +35,7 @@ async function start(folder: string): Promise<Start> {
   mkdirSync(dataDir, { recursive: true })
   const env = { TOLLGATE_DATA_DIR: dataDir, TOLLGATE_PORT: '0' }
   const startedAt = performance.now()
-  const child = await startChild('tollgate', process.execPath, WORDS, {
+  const child = await startChild('tollgate', process.execPath, SERVE, {
     core: null,
     cwd: folder,
     env,
@@ -49,7 +45,7 @@ async function start(folder: string): Promise<Start> {
   return { child, seconds, cpuSeconds: cpuNs(processTree(child.pid)) / NS_PER_SECOND }
 }
 
-/** `tollgate: gateway 0` as it is; of any other program its name and the last word that is no option. */
+/** Returns the title of a process that sets one, such as `tollgate: gateway 0`, else its script or program. */
 function nameProcess(pid: number): string {
   const line = commandLine(pid)
   if (line.startsWith('tollgate: ') || line.startsWith('postgres: ')) return line
@@ -58,10 +54,7 @@ function nameProcess(pid: number): string {
   return script === undefined ? basename(words[0] ?? '') : script.slice(-40)
 }
 
-const megabytesOf = (...paths: string[]): number =>
-  Number(
-    execFileSync('du', ['-scm', '--exclude=.git', ...paths], { encoding: 'utf8' }).match(/(\d+)\ttotal/)![1],
-  )
+const measureMib = (path: string): string => (diskBytes(path) / BYTES_PER_MIB).toFixed(0)
 
 interface Row {
   readonly name: string
@@ -103,7 +96,7 @@ ${lines.join('\n')}
 
 first start: ${printStart(first)}
 another start: ${printStart(again)}
-installed: ${megabytesOf(ROOT)} MiB, of which node_modules ${megabytesOf(join(ROOT, 'node_modules'))} MiB
+installed: ${measureMib(ROOT)} MiB, of which node_modules ${measureMib(join(ROOT, 'node_modules'))} MiB, without caches
 the machine was ${busyBeforePercent.toFixed(0)} % busy with other work
 `
 }
@@ -115,7 +108,7 @@ interface Options {
 
 const run = ({ seconds }: Options): Promise<number> =>
   interruptible(sayOnStderr, async () => {
-    execFileSync(process.execPath, ['--no-warnings', STRIP_TYPES])
+    stripTypes()
     const work = await enterWorkFolder()
     try {
       const results = await withFacts(sayOnStderr, async () => {

@@ -32,7 +32,7 @@ export class Connection {
   readonly #expected: Expectation
   readonly #failed: (reason: string) => void
   readonly #reader: ResponseReader
-  /** Whether the answers are written anew: only their text is known. */
+  /** Whether the gateway rewrites answers, so that only their text is known. */
   readonly #rewritten: boolean
   readonly #counter: EventCounter
   readonly opened: Promise<void>
@@ -40,7 +40,7 @@ export class Connection {
   #status = 0
   #bodyBytes = 0
   #firstByteAt = 0
-  /** The start of an error, or a whole answer that was written anew. */
+  /** The start of an error, or a whole answer that was rewritten. */
   #text = ''
   #closed = false
 

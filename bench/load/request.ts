@@ -8,7 +8,7 @@ export interface Endpoint {
   headers: Record<string, string>
   /** A gateway that routes by model chooses the upstream by it. */
   model: string
-  /** True for a gateway that writes answers anew: pieces of text are counted instead of events and bytes. */
+  /** True for a gateway that rewrites answers: the load counts pieces of text instead of events and bytes. */
   rewrites?: boolean
 }
 

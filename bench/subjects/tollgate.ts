@@ -56,7 +56,7 @@ const configuration = ({ upstream, certFile }: Stage) => {
     models: channels.flatMap(({ models }) =>
       Object.keys(models).map((id) => ({
         id,
-        // Of its own: a body for a family that has cache writes is searched for their lifetimes.
+        // Not shared: in a family with prices for cache writes, each body is searched for the lifetimes of its cache marks.
         family: id,
         display_name: id,
         context_window: 100_000,
@@ -145,7 +145,7 @@ const start = async (stage: Stage, { settles, durability }: Settlement): Promise
   const startedAt = performance.now()
   const { child, record, env } = await startTollgate({
     folder: stage.folder,
-    program: settles ? PROGRAM : PROGRAM_WITHOUT_SETTLEMENT,
+    ...(!settles && { program: PROGRAM_WITHOUT_SETTLEMENT }),
     configuration: { ...configuration(stage), ...(durability && { settlement: { durability } }) },
     core: stage.core,
     env: {

@@ -113,7 +113,7 @@ class Pipeline<Out> {
     this.#admit = admit
   }
 
-  // biome-ignore lint/suspicious/noThenProperty: a pipeline is only written down, never awaited.
+  // biome-ignore lint/suspicious/noThenProperty: design of the pipelines: stages are joined by `.then()`, and no pipeline is awaited.
   then<Next>(stage: Stage<Out, Next>): Pipeline<Next> {
     return new Pipeline([...this.#stages, stage as unknown as AnyStage], this.#admit)
   }

@@ -1,6 +1,6 @@
 /** The usage of an account in a window of time, and of one key for status lines. See docs/api-rules.md, "Balance and usage". */
 import { z } from 'zod'
-import { sessionId, windowEnd } from '../call-log/query.ts'
+import { emptyableWindowFields, sessionId } from '../call-log/query.ts'
 import { currency, LOG_PERIODS } from '../call-log/row.ts'
 import { keyBalance } from './models.ts'
 
@@ -10,8 +10,7 @@ export const usageQuery = z.object({
     .meta({ enum: LOG_PERIODS })
     .optional()
     .describe(`${LOG_PERIODS.join(', ')}; default 30d; ignored where from and to are given.`),
-  from: windowEnd.optional().describe('YYYY-MM-DD or RFC 3339; together with to.'),
-  to: windowEnd.optional().describe('The end: a date counts as a whole day, an instant is exclusive.'),
+  ...emptyableWindowFields,
 })
 
 const count = z.int().min(0)

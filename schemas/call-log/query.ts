@@ -78,10 +78,19 @@ const readWindowEnd = z.string().transform((value, context): WindowEnd => {
   })
   return z.NEVER
 })
+const WINDOW_END = [{ format: 'date' }, { format: 'date-time' }]
 /** One end of a window of time, as a parameter. */
-export const windowEnd = readWindowEnd.meta({
-  anyOf: [{ format: 'date' }, { format: 'date-time' }, { const: '' }],
-})
+export const windowEnd = readWindowEnd.meta({ anyOf: WINDOW_END })
+
+export const windowFields = {
+  from: windowEnd.optional().describe('YYYY-MM-DD or RFC 3339; together with to.'),
+  to: windowEnd.optional().describe('A date is included whole; a time is the first that is not included.'),
+}
+/** For the endpoints where an empty value counts as absent. */
+export const emptyableWindowFields = {
+  from: windowFields.from.meta({ anyOf: [...WINDOW_END, { const: '' }] }),
+  to: windowFields.to.meta({ anyOf: [...WINDOW_END, { const: '' }] }),
+}
 
 /** As the call log has it. */
 export const sessionId = text
@@ -97,8 +106,7 @@ export const logQuery = z.object({
     .meta({ enum: LOG_PERIODS })
     .optional()
     .describe(`${LOG_PERIODS.join(', ')}; ignored if from and to are given.`),
-  from: windowEnd.optional().describe('YYYY-MM-DD or RFC 3339; together with to.'),
-  to: windowEnd.optional().describe('A date is included whole; a time is the first that is not included.'),
+  ...emptyableWindowFields,
   model: commaList(text).optional().describe('Exact ids, separated by commas.'),
   status: commaList(makeWordSchema(CALL_STATUSES))
     .optional()

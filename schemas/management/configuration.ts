@@ -59,7 +59,7 @@ export const showConfiguration = operation('showConfiguration', {
       host: z.string().describe('The machine whose file this is.'),
       other_hosts: z
         .array(z.string())
-        .describe('Machines with processes of their own, each with another copy of the file.'),
+        .describe('Other machines that run the service, each with its copy of the file.'),
     }),
   },
 })
@@ -112,7 +112,7 @@ const edit = z.discriminatedUnion('kind', [
 export const editConfiguration = operation('editConfiguration', {
   ...ofOperators,
   summary: 'Change models and channels in a proposed configuration, and read them. Nothing is applied.',
-  details: 'Only what changes is written anew: comments, order and references to variables stay as they are.',
+  details: 'Rewrites only what changes: comments, order and references to variables stay.',
   input: z.object({ text, edits: z.array(edit).max(100).default([]) }),
   answer: {
     name: 'EditedConfiguration',

@@ -34,13 +34,13 @@ const NATIVE: Readonly<Record<ChatProtocol, ProtocolAdapter>> = {
   'generate-content': generateContentNative,
   responses: responsesNative,
 }
-const CLIENTS: Readonly<Record<ChatProtocol, ClientSide>> = {
+export const CLIENT_SIDES: Readonly<Record<ChatProtocol, ClientSide>> = {
   'chat-completions': completionsClient,
   messages: messagesClient,
   'generate-content': generateContentClient,
   responses: responsesClient,
 }
-const UPSTREAMS: Readonly<Record<ChatProtocol, UpstreamSide>> = {
+export const UPSTREAM_SIDES: Readonly<Record<ChatProtocol, UpstreamSide>> = {
   'chat-completions': completionsUpstream,
   messages: messagesUpstream,
   'generate-content': generateContentUpstream,
@@ -59,7 +59,7 @@ const ADAPTERS: Readonly<Record<string, Readonly<Partial<Record<ChannelProtocol,
   Object.fromEntries([
     ...CHAT_PROTOCOLS.map((from) => {
       const adapter = (to: ChatProtocol): ProtocolAdapter =>
-        from === to ? NATIVE[from] : translation([from, CLIENTS[from]], [to, UPSTREAMS[to]])
+        from === to ? NATIVE[from] : translation([from, CLIENT_SIDES[from]], [to, UPSTREAM_SIDES[to]])
       return [from, Object.fromEntries(CHAT_PROTOCOLS.map((to) => [to, adapter(to)]))] as const
     }),
     ...Object.entries(PASSED).map(([endpoint, adapter]) => [endpoint, { [endpoint]: adapter }] as const),
@@ -103,4 +103,4 @@ export function callAdapter(
 
 /** Reads a call as a conversation, independent of its protocol. @throws Failure `invalid_request` */
 export const readConversation = (client: ChatProtocol, call: ChatCall): Conversation =>
-  CLIENTS[client].read(call, new DroppedFields())
+  CLIENT_SIDES[client].read(call, new DroppedFields())

@@ -2,12 +2,9 @@
  * `npm run test:clients`: runs the clients of other vendors directly at a scripted upstream and through this service, checks
  * that both runs are alike and that every call is charged once, and writes the table of `docs/clients.md`.
  */
-import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { FLAG, givenOptions, TEXT, UsageError } from '../../bench/harness/command-line.ts'
 import type { Teardown } from '../support/engines.ts'
-import { commandEnv } from '../support/service.ts'
+import { findBookDifference, runTestProgram } from '../support/program-run.ts'
 import { checkOutcome, checkRows, findDirectFailure, isFilled, listBilled } from './checks.ts'
 import { CLIENTS, type Client } from './clients.ts'
 import { installClient, type Program } from './install.ts'
@@ -19,7 +16,6 @@ const USAGE = `npm run test:clients -- [options]
   --quick        short pauses and fewer clients; leaves the table as it is
   --only A,B     these clients
 `
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 /** The last is longer than clients and proxies usually bear. Libraries wait for most of the time, so several run at once. */
 const FULL = { pausesMs: [8_000, 20_000, 70_000], keepAliveSeconds: 5, librariesAtOnce: 8 }
 const QUICK = { pausesMs: [2_500], keepAliveSeconds: 1, librariesAtOnce: 4 }
@@ -59,17 +55,6 @@ async function testClient(
   ]
   const hasFilled = outcomes.some(({ through }) => through.recorder.exchanges.some(isFilled))
   return { row: { client, version: program.version, cells }, wrong, hasFilled }
-}
-
-/** Returns what the audit of the books prints if it finds a difference. */
-async function auditBooks({ service }: Place): Promise<string[]> {
-  const command = [MAIN, 'wallet', 'verify', '--full', '--json']
-  return promisify(execFile)(process.execPath, command, {
-    env: { ...process.env, ...commandEnv(service) },
-  }).then(
-    () => [],
-    (error: Error & { stdout: string }) => [`wallet verify --full: ${error.stdout || error.message}`],
-  )
 }
 
 async function main(t: Teardown, args: string[]): Promise<number> {
@@ -112,19 +97,9 @@ async function main(t: Teardown, args: string[]): Promise<number> {
   // A slow machine may miss a short silence, but not all of them.
   if (filled === 0 && given.only === undefined) problems.push('no silence was filled')
   say(`${filled} of ${rows.size} clients met a silence that the service filled`)
-  const differences = await auditBooks(place)
-  say(differences.length === 0 ? 'ok  the books agree' : `FAILED  ${differences}`)
-  return problems.length + differences.length === 0 ? 0 : 1
+  const difference = await findBookDifference(place.service)
+  say(difference === null ? 'ok  the books agree' : `FAILED  wallet verify --full: ${difference}`)
+  return problems.length === 0 && difference === null ? 0 : 1
 }
 
-const endings: (() => unknown)[] = []
-try {
-  const t = { teardown: (ending: () => unknown) => void endings.push(ending) }
-  process.exitCode = await main(t, process.argv.slice(2))
-} catch (error) {
-  if (!(error instanceof UsageError)) throw error
-  process.stderr.write(`${error.message}\n\n${USAGE}`)
-  process.exitCode = 2
-} finally {
-  for (const end of endings.reverse()) await end()
-}
+await runTestProgram(USAGE, main)

@@ -1,4 +1,6 @@
 /** What tests from the outside ask of the service, and of the simulated provider behind it. */
+import type { Test } from 'tap'
+import { verifyWallets } from '../support/connections.ts'
 import {
   type LentService,
   type LogJson,
@@ -87,6 +89,25 @@ export async function rowOf(service: LentService, key: string, requestId: string
   const rows = await service.logs(key, (found) => found.length > 0, `&ref=${requestId}`)
   if (rows.length !== 1) throw new Error(`${rows.length} rows for ${requestId}`)
   return rows[0]!
+}
+
+/** Checks that the key has one row and one charge for each of its calls, and that the books agree. Returns the rows. */
+export async function checkCharges(
+  t: Test,
+  service: LentService,
+  key: string,
+  count: number,
+): Promise<LogJson[]> {
+  const rows = await service.logs(key, (found) => found.length >= count)
+  t.equal(rows.length, count, 'one row for each call')
+  t.equal(new Set(rows.map(({ request_id }) => request_id)).size, count)
+  const used = rows.reduce((sum, { cost }) => sum + Number(cost), 0)
+  await until('the calls are charged', async () => {
+    const balance = await balanceOf(service, key)
+    return balance.used === String(used) && balance.held === '0'
+  })
+  t.same((await verifyWallets(service)).differences, [])
+  return rows
 }
 
 /** The rows of these requests, in their order, once all are readable: one wait for many. */

@@ -2,18 +2,17 @@
  * `npm run test:openapi`: schemathesis from PyPI makes requests of `/openapi.json`, valid and invalid ones, with a key and with
  * a management token, and compares the answers with it. Then the books are verified.
  */
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { FLAG, givenOptions, TEXT, UsageError } from '../../bench/harness/command-line.ts'
+import { FLAG, givenOptions, TEXT } from '../../bench/harness/command-line.ts'
 import { MANAGEMENT_PATH } from '../../schemas/routes.ts'
 import { DEMONSTRATION_FILE, SIMULATOR_URL_VARIABLE } from '../../src/config/demonstration.ts'
 import { startEngines, type Teardown, testDataDir } from '../support/engines.ts'
+import { findBookDifference, runServiceCommand, runTestProgram } from '../support/program-run.ts'
 import { installPython } from '../support/python-sdks.ts'
-import { commandEnv, startService, type TestService } from '../support/service.ts'
+import { startService, type TestService } from '../support/service.ts'
 import { LEFT_OUT, RULES, UNAVAILABLE } from './rules.ts'
 
 const USAGE = `npm run test:openapi -- [options]
@@ -22,12 +21,10 @@ const USAGE = `npm run test:openapi -- [options]
   --only REGEX     only the paths that match
 `
 const SCHEMATHESIS = 'schemathesis==4.32.5'
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const SCOPES = 'read,keys,accounts,billing,knowledge,admin'
 /** More than a run spends. */
 const CREDITS = '1000000'
 
-const run = promisify(execFile)
 const say = (line: string) => void process.stdout.write(`${line}\n`)
 
 interface Check {
@@ -105,14 +102,8 @@ interface Pass {
   readonly token: string
 }
 
-async function command(service: TestService, ...args: string[]): Promise<Record<string, unknown>> {
-  const env = { ...process.env, ...commandEnv(service) }
-  const { stdout } = await run(process.execPath, [MAIN, ...args, '--json'], { env })
-  return JSON.parse(stdout)
-}
-
 async function makePasses(service: TestService): Promise<Pass[]> {
-  const account = await command(
+  const account = await runServiceCommand(
     service,
     'account',
     'create',
@@ -122,8 +113,16 @@ async function makePasses(service: TestService): Promise<Pass[]> {
     CREDITS,
     '--yes',
   )
-  const key = await command(service, 'key', 'create', '--account', String(account.id), '--name', 'openapi')
-  const token = await command(service, 'token', 'create', '--name', 'openapi', '--scopes', SCOPES)
+  const key = await runServiceCommand(
+    service,
+    'key',
+    'create',
+    '--account',
+    String(account.id),
+    '--name',
+    'openapi',
+  )
+  const token = await runServiceCommand(service, 'token', 'create', '--name', 'openapi', '--scopes', SCOPES)
   return [
     { name: 'key', paths: `^(?!${MANAGEMENT_PATH})`, token: String(key.key) },
     { name: 'management', paths: `^${MANAGEMENT_PATH}`, token: String(token.token) },
@@ -191,18 +190,9 @@ async function main(t: Teardown, args: string[]): Promise<number> {
   const findings: string[] = []
   for (const pass of await makePasses(service))
     findings.push(...(await callAll(t, service, installed.folder, pass, options)))
-  const books = await command(service, 'wallet', 'verify', '--full').catch((error) => ({ ok: false, error }))
-  say(books.ok === true ? 'the books agree' : `the books differ: ${JSON.stringify(books)}`)
-  return findings.length === 0 && books.ok === true ? 0 : 1
+  const difference = await findBookDifference(service)
+  say(difference === null ? 'the books agree' : `the books differ: ${difference}`)
+  return findings.length === 0 && difference === null ? 0 : 1
 }
 
-const endings: (() => unknown)[] = []
-try {
-  process.exitCode = await main({ teardown: (end) => void endings.push(end) }, process.argv.slice(2))
-} catch (error) {
-  if (!(error instanceof UsageError)) throw error
-  process.stderr.write(`${error.message}\n\n${USAGE}`)
-  process.exitCode = 2
-} finally {
-  for (const end of endings.reverse()) await end()
-}
+await runTestProgram(USAGE, main)

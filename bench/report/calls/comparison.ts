@@ -4,7 +4,7 @@ import { computeMedian, type Results, type SubjectRecord, toFailure } from './re
 
 /** Gateways side by side: a column for each, a row for each figure. */
 
-/** Subjects that are no gateways of their own. */
+/** Subjects that are parts or variants of another one. */
 const LEFT_OUT = ['direct', 'uws-undici', 'uws-client', 'tollgate-no-settlement', 'tollgate-stored-first']
 const REASON_CHARACTERS = 80
 

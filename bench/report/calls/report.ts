@@ -18,7 +18,7 @@ handles share its cost: "at 1,000/s" has every subject at one rate.
 Rounds of the subjects alternate, and each takes three samples; one of CPU has as many calls as fill ${SAMPLE_SECONDS} s. A
 figure is the median of all samples. Ratios and added latencies are computed within a round first, so that a slow phase
 of the machine affects both sides. A sample ends when the subject is idle again, so it includes deferred work. The bench
-checks every answer: status, length or number of chunks, \`[DONE]\`; of a gateway that writes answers anew, the text. One
+checks every answer: status, length or number of chunks, \`[DONE]\`; of a gateway that rewrites answers, their text. One
 wrong answer fails the row.
 
 The placement of the cores matters as much as the program. The host of a virtual machine moves its cores, and a subject

@@ -247,7 +247,12 @@ export const listLedger = operation('listLedger', {
   input: z.object({
     id,
     kind: z.enum(LEDGER_KINDS).optional().describe('Only entries of this kind.'),
-    day: z.iso.date().optional().describe('Only entries of this day, UTC.'),
+    day: z.iso
+      .date()
+      .refine((day) => /^[12]/.test(day), 'it is not a day of our time')
+      .meta({ pattern: '^[12]\\d{3}-\\d{2}-\\d{2}$' })
+      .optional()
+      .describe('Only entries of this day, UTC.'),
     search: z
       .string()
       .trim()
@@ -271,7 +276,7 @@ export const showLedgerMonth = operation('showLedgerMonth', {
     id,
     month: z
       .string()
-      .regex(/^\d{4}-(?:0[1-9]|1[0-2])$/, 'it is not a month, such as 2030-01')
+      .regex(/^[12]\d{3}-(?:0[1-9]|1[0-2])$/, 'it is not a month, such as 2030-01')
       .describe('Such as `2030-01`. Days are in UTC.'),
   }),
   answer: {

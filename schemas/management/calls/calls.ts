@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { logRow } from '../../call-log/columns.ts'
 import { logDetail, shownRefund } from '../../call-log/detail.ts'
 import { CALL_VALUES_PER_FIELD } from '../../call-log/page-query.ts'
-import { logQuery } from '../../call-log/query.ts'
+import { logQuery, windowFields } from '../../call-log/query.ts'
 import { CALL_STATUSES, LOG_LIMIT_DEFAULT_ROWS, LOG_LIMIT_MAX_ROWS } from '../../call-log/row.ts'
 import { amountText, instantText, operation, toPageSchema } from '../operation.ts'
 
@@ -13,8 +13,6 @@ const part = z.string().max(200).optional()
 const LOG_FILTERS = logQuery.pick({
   key_id: true,
   period: true,
-  from: true,
-  to: true,
   model: true,
   status: true,
   unit_type: true,
@@ -24,6 +22,7 @@ const LOG_FILTERS = logQuery.pick({
 }).shape
 const filters = {
   ...LOG_FILTERS,
+  ...windowFields,
   model_part: part.describe("Part of the model's id, in any case."),
   key_part: part.describe("Part of the key's name or prefix, in any case."),
 }
@@ -133,8 +132,7 @@ export const listCallValues = operation('listCallValues', {
     account_id: accountId,
     key_id: LOG_FILTERS.key_id,
     period: LOG_FILTERS.period,
-    from: LOG_FILTERS.from,
-    to: LOG_FILTERS.to,
+    ...windowFields,
   }),
   answer: {
     name: 'CallValues',

@@ -1,6 +1,6 @@
 /** Operations that sum up the calls of an account, or of all. */
 import { z } from 'zod'
-import { logQuery } from '../../call-log/query.ts'
+import { logQuery, windowFields } from '../../call-log/query.ts'
 import { currency } from '../../call-log/row.ts'
 import { walletSchema } from '../accounts/accounts.ts'
 import { budgetSchema } from '../accounts/budgets.ts'
@@ -29,8 +29,7 @@ export const showUsage = operation('showUsage', {
     key_id: logQuery.shape.key_id,
     by: z.enum(USAGE_DIMENSIONS).default('model'),
     period: logQuery.shape.period,
-    from: logQuery.shape.from,
-    to: logQuery.shape.to,
+    ...windowFields,
   }),
   answer: {
     name: 'UsageReport',
@@ -63,8 +62,7 @@ export const sumSessions = operation('sumSessions', {
     account_id: accountId,
     key_id: logQuery.shape.key_id,
     period: logQuery.shape.period,
-    from: logQuery.shape.from,
-    to: logQuery.shape.to,
+    ...windowFields,
     limit: z.coerce
       .number()
       .int()
@@ -132,8 +130,7 @@ export const showInstallationUsage = operation('showInstallationUsage', {
       .optional()
       .describe('Group by this. Default: account, or model with one account.'),
     period: logQuery.shape.period,
-    from: logQuery.shape.from,
-    to: logQuery.shape.to,
+    ...windowFields,
     limit: z.coerce
       .number()
       .int()

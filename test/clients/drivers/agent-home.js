@@ -49,7 +49,7 @@ export function makeHome({ files, image }) {
     append: (name, content) => appendFileSync(join(path, name), content),
     merge: (name, fields) =>
       write(name, JSON.stringify(mergeInto(JSON.parse(readFileSync(join(path, name), 'utf8')), fields))),
-    remove: () => rmSync(path, { recursive: true, force: true, maxRetries: 5 }),
+    remove: () => rmSync(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 }),
   }
 }
 

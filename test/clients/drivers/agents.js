@@ -24,6 +24,16 @@ const MOST_LEAVING_MS = 5_000
 const BIN = join(import.meta.dirname, '../node_modules/.bin')
 const { PATH, PYTHONPATH } = process.env
 const KEPT_ENV = { PATH: `${BIN}${delimiter}${PATH}`, ...(PYTHONPATH && { PYTHONPATH }) }
+/** Returns the last words that a program wrote to stderr, without its stack and the paths of this machine. */
+const readComplaint = (text) =>
+  text
+    .replace(/\(?(?:file:\/\/)?\/\S+\/node_modules\/\S+/g, '')
+    .split('\n')
+    .filter((line) => line.trim() !== '' && !/^\s+at\b/.test(line))
+    .slice(-3)
+    .join(' ')
+    .slice(-400)
+
 const withPicture = (words) => `@${PICTURE} ${words}`
 
 /**
@@ -197,7 +207,7 @@ const openWith = (_, name) => (given) => {
         yield '.'.repeat(given.leaveAfterCharacters)
       }
       const [printed, complaint, code] = await ended
-      if (code !== 0) throw new Error(`it ended with ${code}: ${complaint.slice(-400)}`)
+      if (code !== 0) throw new Error(`it ended with ${code}: ${readComplaint(complaint)}`)
       if (given.hasTask && readResult(home.work) !== RESULT.content)
         throw new Error(`the task is not done: ${printed}`)
       yield (agent.readAnswer ?? String)(printed).trim()

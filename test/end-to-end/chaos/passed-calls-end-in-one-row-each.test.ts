@@ -3,13 +3,13 @@
  * and one charge. See docs/failure-modes.md, "Money".
  */
 import { connect as connectTcp } from 'node:net'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { connectTo, untilCopied, verifyWallets } from '../../support/connections.ts'
 import { startService, type TestService, until } from '../../support/service.ts'
 import { holdBooking, waitingForBooking } from '../media/chaos/crashes.ts'
 import { configOf, simulated } from '../protocols/support.ts'
 import { connect } from '../sockets/support.ts'
-import { balanceOf, rowsOf, traceOf, upstreamCalls } from '../support.ts'
+import { checkCharges, rowsOf, traceOf, upstreamCalls } from '../support.ts'
 import { TIMEOUT_MS } from './plan.ts'
 
 /** What an upstream does, by the end of the model's name. */
@@ -125,19 +125,6 @@ const send = (
   })
 }
 
-async function addsUp(t: Test, service: TestService, key: string, count: number) {
-  const rows = await service.logs(key, (found) => found.length >= count)
-  t.equal(rows.length, count, 'one row for each call')
-  t.equal(new Set(rows.map(({ request_id }) => request_id)).size, count)
-  const used = rows.reduce((sum, { cost }) => sum + Number(cost), 0)
-  await until('the calls are charged', async () => {
-    const balance = await balanceOf(service, key)
-    return balance.used === String(used) && balance.held === '0'
-  })
-  t.same((await verifyWallets(service)).differences, [])
-  return rows
-}
-
 /** Upstream calls of the model that run. */
 const countRunning = async (service: TestService, upstream: Upstream): Promise<number> =>
   (await upstreamCalls(service)).filter(
@@ -170,7 +157,7 @@ t.test('a service that is killed', async (t) => {
       await Promise.all(sent)
       await socket.untilClosed()
       await service.start()
-      const rows = await addsUp(t, service, key, NAMES.length + 1)
+      const rows = await checkCharges(t, service, key, NAMES.length + 1)
       t.same(
         rows.map(({ status, cost }) => [status, cost]),
         rows.map(() => ['interrupted', '0']),
@@ -219,7 +206,7 @@ t.test('a service that is killed', async (t) => {
       t.equal(again.status, 200)
       t.equal(again.headers.get('idempotency-replayed'), 'true', `${endpoint} is not carried out again`)
     }
-    await addsUp(t, service, key, NAMES.length)
+    await checkCharges(t, service, key, NAMES.length)
   })
 
   await untilCopied(sql)
@@ -265,7 +252,7 @@ t.test('upstreams and clients that end calls', async (t) => {
         left.abort()
         await t.rejects(sent)
       }
-      const rows = await addsUp(t, service, key, FAILING_OVER.length + 5)
+      const rows = await checkCharges(t, service, key, FAILING_OVER.length + 5)
       t.match(rows.slice(0, 2), [
         { status: 'interrupted', cost },
         { status: 'interrupted', cost },

@@ -48,6 +48,13 @@ t.test('what an act does not take', async (t) => {
     await refused('POST', '/organizations', 'bogus: is no field of this request.', { name: 'x', bogus: 1 })
   })
 
+  await t.test('days and months that no database keeps', async () => {
+    const ledger = `/accounts/${account_id}/ledger`
+    for (const day of ['0020-02-29', '0000-01-01'])
+      await refused('GET', `${ledger}?day=${day}`, 'day: it is not a day of our time.')
+    await refused('GET', `${ledger}/months/0000-01`, 'month: it is not a month, such as 2030-01.')
+  })
+
   await t.test('a place where the request has no fields', async () => {
     await refused('PATCH', `/keys/${key.id}`, 'id: differs from the one in the path.', {
       id: 'key_other',

@@ -2,12 +2,11 @@
  * Models that the upstream asks besides the one of the request, `fallbacks` and advisors, cost what they cost themselves;
  * without a price no upstream may ask them. See docs/pricing.md, "Other models".
  */
-import t, { type Test } from 'tap'
-import { verifyWallets } from '../../support/connections.ts'
+import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
-import { type LentService, startService, until } from '../../support/service.ts'
+import { type LentService, startService } from '../../support/service.ts'
 import { ask, configOf, simulated } from '../protocols/support.ts'
-import { balanceOf, rowOf, traceOf, upstreamRequest } from '../support.ts'
+import { checkCharges, rowOf, traceOf, upstreamRequest } from '../support.ts'
 
 /** 100 prompt tokens at 1 credit and 10 of output at 2: 120. */
 const TOKENS = 'prompt_tokens=100,tokens=10'
@@ -39,16 +38,7 @@ const advisor = (model: string, more: object = {}) => ({
   ...more,
 })
 
-async function addsUp(t: Test, service: LentService, key: string, count: number) {
-  const found = await service.logs(key, (rows) => rows.length >= count)
-  t.equal(found.length, count, 'one row for each call')
-  const used = found.reduce((sum, { cost }) => sum + Number(cost), 0)
-  await until('the calls are charged', async () => (await balanceOf(service, key)).used === String(used))
-  t.same((await verifyWallets(service)).differences, [])
-  return found
-}
-
-async function linesOf(service: LentService, key: string, id: number) {
+async function readChargeLines(service: LentService, key: string, id: number) {
   const { gateway } = (await (await service.get(key, `/v1/logs/${id}`)).json()) as {
     gateway: { k: string; v: string }[]
   }
@@ -76,7 +66,7 @@ t.test('other models', async (t) => {
       // 100 x 1 + 4 x 2, and 100 x 100 + 10 x 200.
       const row = await rowOf(service, key, traceOf(answer))
       t.match(row, { model: 'declines', cost: '12108', input_tokens: 200, output_tokens: 14 })
-      t.same(await linesOf(service, key, row.id), {
+      t.same(await readChargeLines(service, key, row.id), {
         'charge_input (declines)': '100 tokens x 1000000 per 1M = 100',
         'charge_output (declines)': '4 tokens x 2000000 per 1M = 8',
         'charge (declines)': '108',
@@ -91,7 +81,7 @@ t.test('other models', async (t) => {
       await blocked.text()
       t.equal(blocked.headers.get('x-protocol-warning'), null)
       t.match(await rowOf(service, key, traceOf(blocked)), { cost: '12000' }, 'no output, no bill')
-      await addsUp(t, service, key, 2)
+      await checkCharges(t, service, key, 2)
     })
 
     await t.test(`an advisor that is asked twice, ${how}`, async (t) => {
@@ -105,8 +95,11 @@ t.test('other models', async (t) => {
       // 3 x 100 x 1 + 10 x 2, and 2 x (100 x 1000 + 100 x 2000).
       const row = await rowOf(service, key, traceOf(answer))
       t.match(row, { cost: '600320', input_tokens: 500, output_tokens: 210 })
-      t.match(await linesOf(service, key, row.id), { 'charge (own)': '320', 'charge (dearest)': '600000' })
-      await addsUp(t, service, key, 1)
+      t.match(await readChargeLines(service, key, row.id), {
+        'charge (own)': '320',
+        'charge (dearest)': '600000',
+      })
+      await checkCharges(t, service, key, 1)
     })
 
     await t.test(`a model that the catalog does not have costs as the dearest, ${how}`, async (t) => {
@@ -118,10 +111,10 @@ t.test('other models', async (t) => {
       const row = await rowOf(service, key, traceOf(answer))
       t.match(row, { cost: '300220' })
       t.equal(
-        (await linesOf(service, key, row.id))['charge (sim-stranger, at the price of dearest)'],
+        (await readChargeLines(service, key, row.id))['charge (sim-stranger, at the price of dearest)'],
         '300000',
       )
-      await addsUp(t, service, key, 1)
+      await checkCharges(t, service, key, 1)
     })
   }
 
@@ -185,9 +178,9 @@ t.test('other models', async (t) => {
     left.abort()
     const row = await rowOf(service, key, traceOf(answer))
     t.match(row, { status: 'interrupted' })
-    const { 'charge_output (dear)': said } = await linesOf(service, key, row.id)
+    const { 'charge_output (dear)': said } = await readChargeLines(service, key, row.id)
     t.equal(said, '2200 tokens x 200000000 per 1M = 440000')
-    await addsUp(t, service, key, 1)
+    await checkCharges(t, service, key, 1)
   })
 })
 
@@ -204,7 +197,7 @@ t.test('a service that is killed in the middle of such an answer', async (t) => 
   await reader.read().catch(() => {})
   await service.start()
   // 3 x 100 x 1 + 10 x 2, and 2 x (100 x 100 + 100 x 200).
-  const rows = await addsUp(t, service, key, 2)
+  const rows = await checkCharges(t, service, key, 2)
   t.match(rows, [
     { status: 'interrupted', cost: '0' },
     { status: 'success', cost: '60320' },

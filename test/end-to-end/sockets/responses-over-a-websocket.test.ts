@@ -2,12 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import OpenAI from 'openai'
 import { ResponsesWS } from 'openai/resources/responses/ws'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { eventually, until } from '../../support/service.ts'
 import { configOf, simulated } from '../protocols/support.ts'
 import { asking, PLACE_SCHEMA, TOOL_NAMES } from '../sdk/support.ts'
-import { balanceOf, post, receivedIn, upstreamCalls } from '../support.ts'
+import { checkCharges, post, receivedIn, upstreamCalls } from '../support.ts'
 import { askUpgrade, connect, type Message, PATH, type SocketClient } from './support.ts'
 
 const capabilities = { function_tools: true, reasoning: true }
@@ -55,15 +55,6 @@ t.test('responses over a WebSocket', async (t) => {
     const bodies = calls.sort((a, b) => a.id - b.id).map((call) => receivedIn(service, call))
     return (await Promise.all(bodies)).map(({ body }) => JSON.parse(body) as Record<string, unknown>)
   }
-  /** There is one row for each of these calls, and the balance is what they leave. */
-  const addsUp = async (t: Test, key: string, count: number) => {
-    const found = await rows(key, count)
-    t.equal(found.length, count, 'one row for each call')
-    const used = found.reduce((sum, { cost }) => sum + Number(cost), 0)
-    await until('the calls are charged', async () => (await balanceOf(service, key)).used === String(used))
-    return found
-  }
-
   await t.test('messages are the events of a stream, one by one', async (t) => {
     const key = await newKey()
     const body = { model: 'plain', input: [user('hi')], store: false }
@@ -75,7 +66,7 @@ t.test('responses over a WebSocket', async (t) => {
       messages,
       events.map((event) => JSON.parse(event.slice('data: '.length))),
     )
-    const [streamed, messaged] = await addsUp(t, key, 2)
+    const [streamed, messaged] = await checkCharges(t, service, key, 2)
     t.equal(streamed?.cost, messaged?.cost)
     t.match(messaged, { status: 'success', model: 'plain' })
   })
@@ -116,7 +107,7 @@ t.test('responses over a WebSocket', async (t) => {
       }
       create(input, previous)
       t.match(await finished(), { status: 'completed', output: [{ type: 'message' }] })
-      await addsUp(t, key, 3)
+      await checkCharges(t, service, key, 3)
       const sent = await sentFor(key, 3)
       t.equal(sent.length, 3)
       for (const body of sent) t.notOk('previous_response_id' in body || 'type' in body)
@@ -159,7 +150,7 @@ t.test('responses over a WebSocket', async (t) => {
     const [sent] = await sentFor(key, 1)
     t.same(sent?.input, input)
     t.notOk('generate' in sent!)
-    await addsUp(t, key, 1)
+    await checkCharges(t, service, key, 1)
   })
 
   await t.test('what is refused is an error message, and the connection stays', async (t) => {
@@ -222,7 +213,7 @@ t.test('responses over a WebSocket', async (t) => {
     const reported = await client.create({ model: 'errs', input: 'hi' }).answer()
     t.match(reported.at(-1), { type: 'error', status: 502, error: { code: 'server_error' } })
     t.match(await client.create({ model: 'plain', input: 'hi' }).last(), { type: 'response.completed' })
-    const found = await addsUp(t, key, 3)
+    const found = await checkCharges(t, service, key, 3)
     t.same(
       found.map(({ status }) => status),
       ['success', 'error', 'error'],
@@ -236,7 +227,7 @@ t.test('responses over a WebSocket', async (t) => {
     for (const model of models) client.create({ model, input: `[simulate: tokens=20]`, store: false })
     t.match(await client.last(), { type: 'error', status: 429, error: { code: 'rate_limit_exceeded' } })
     for (let call = 0; call < 17; call++) t.match(await client.last(), { type: 'response.completed' })
-    const found = await addsUp(t, key, 17)
+    const found = await checkCharges(t, service, key, 17)
     t.equal(found.at(-1)?.model, 'slow', 'the first to be asked is the first to be made')
   })
 
@@ -246,7 +237,7 @@ t.test('responses over a WebSocket', async (t) => {
     client.create({ model: 'slow', input: 'hi' }).create({ model: 'plain', input: 'never made' })
     await until('it says something', () => textIn(client.received) !== '')
     client.close()
-    const [row] = await addsUp(t, key, 1)
+    const [row] = await checkCharges(t, service, key, 1)
     t.match(row, { status: 'interrupted', model: 'slow' })
     t.ok(row!.output_tokens > 0 && row!.output_tokens < 2000)
     const [call] = await upstreamCalls(service, row!.request_id)

@@ -25,7 +25,7 @@ import { newId } from '../../../src/core/keys/ids.ts'
 import { migrate } from '../../../src/postgres/migrate.ts'
 import type { NewTask } from '../../../src/postgres/tasks/types.ts'
 import { Random } from '../../simulation/random.ts'
-import { bookedCall } from '../../src/clickhouse/support.ts'
+import { bookedCall, pageOfAll } from '../../src/clickhouse/support.ts'
 import { newAccount, openMigrated, settlement } from '../../src/postgres/support.ts'
 import { created, move, newVideo } from '../../src/postgres/tasks/support.ts'
 import { callLogAt, connectTo } from '../../support/connections.ts'
@@ -561,23 +561,8 @@ t.test('answers what postgres would', async (t) => {
     }
 
     const everyCall: CallPageQuery = {
-      ...{
-        accountId: account,
-        keyIds: null,
-        models: null,
-        statuses: null,
-        unitTypes: null,
-        errorCodes: null,
-      },
-      ...{
-        ref: null,
-        sessionId: null,
-        from: 0,
-        to: Date.UTC(2100, 0),
-        order: 'asc',
-        limit: ROWS,
-        after: null,
-      },
+      ...pageOfAll({ to: Date.UTC(2100, 0), order: 'asc', limit: ROWS }),
+      accountId: account,
     }
     const listAdded = async () =>
       database.calls.listUncopied(everyCall, await database.calls.readCopiedUpto())

@@ -78,7 +78,7 @@ const iteration = fc.record({
 })
 type Iteration = typeof iteration extends fc.Arbitrary<infer Each> ? Each : never
 
-const nameOf = (given: string): Name => {
+const findName = (given: string): Name => {
   const names = Object.keys(RATES) as Name[]
   return names.find((name) => given.startsWith(`vendor-${name}`)) ?? DEAREST
 }
@@ -87,7 +87,7 @@ const nameOf = (given: string): Name => {
 function reference(iterations: readonly Iteration[]): bigint {
   const byName = Map.groupBy(iterations, (each) => each.model)
   return [...byName].reduce((total, [name, all]) => {
-    const [input, output] = RATES[nameOf(name)]
+    const [input, output] = RATES[findName(name)]
     // In eightieths of a credit for a million tokens: a cache write costs 5/4, a read a tenth.
     const eightieths = all.reduce((sum, { cache_creation: written, ...each }) => {
       const prompt =
@@ -102,7 +102,7 @@ function reference(iterations: readonly Iteration[]): bigint {
 }
 
 const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`
-const usageOf = (iterations: readonly Iteration[]) => {
+const writeUsage = (iterations: readonly Iteration[]) => {
   // The vendor's counts of the answer: the output of its model, and the first prompt that it read.
   const own = iterations.filter(({ type }) => type !== 'advisor_message')
   return {
@@ -117,7 +117,7 @@ const isOfSeveral = (iterations: readonly Iteration[]): boolean =>
 t.test('each model is charged at its own price, streamed and whole', async (t) => {
   const reports = fc.array(iteration, { minLength: 2, maxLength: 6 }).filter(isOfSeveral)
   everyRun(t, { numRuns: RUNS, seed: SEED }, [reports], (iterations) => {
-    const usage = usageOf(iterations)
+    const usage = writeUsage(iterations)
     const content = [{ type: 'text', text: 'hello' }]
     const whole = readWholeMessage(
       Buffer.from(JSON.stringify({ type: 'message', content, stop_reason: 'end_turn', usage })),

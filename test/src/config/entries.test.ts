@@ -30,12 +30,12 @@ channels:
       sonata: example-large
     weight: 1
 `
-const linesOf = (after: string) =>
+const listDifference = (after: string) =>
   listChangedLines(TEXT, after)
     .filter(({ kind }) => kind !== 'same')
     .map(({ kind, text }) => `${kind === 'added' ? '+' : '-'}${text.trim()}`)
 const edit = (path: string, value: unknown, list: 'models' | 'channels' = 'models', id = 'sonata') =>
-  linesOf(change(TEXT, list, id, [{ path: path.split('.'), value }]))
+  listDifference(change(TEXT, list, id, [{ path: path.split('.'), value }]))
 
 t.test('only the lines of the field differ', async (t) => {
   t.same(edit('pricing.input', '13'), [
@@ -73,7 +73,7 @@ t.test('only the lines of the field differ', async (t) => {
 
 t.test('entries are added and removed', async (t) => {
   const added = add(TEXT, 'models', { id: 'new', pricing: { unit: 'call', per_unit: '1' } })
-  t.same(linesOf(added), ['+- id: new', '+pricing:', '+unit: call', '+per_unit: "1"'])
+  t.same(listDifference(added), ['+- id: new', '+pricing:', '+unit: call', '+per_unit: "1"'])
   t.same(
     read(added, 'models').map(({ id }) => id),
     ['sonata', 'voice', 'new'],

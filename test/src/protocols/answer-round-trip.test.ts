@@ -7,41 +7,15 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { FinishReason, Part, UsageTokens } from '../../../schemas/chat/part.ts'
 import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../schemas/config/catalog.ts'
-import {
-  completionsClient,
-  completionsUpstream,
-} from '../../../src/protocols/chat-completions/translation/sides.ts'
 import type { ChatCall } from '../../../src/protocols/dialect.ts'
-import {
-  generateContentClient,
-  generateContentUpstream,
-} from '../../../src/protocols/generate-content/translation/sides.ts'
-import { messagesClient, messagesUpstream } from '../../../src/protocols/messages/translation/sides.ts'
-import { responsesClient, responsesUpstream } from '../../../src/protocols/responses/translation/sides.ts'
+import { CLIENT_SIDES, UPSTREAM_SIDES } from '../../../src/protocols/registry.ts'
 import { EventReader } from '../../../src/protocols/sse/event-reader.ts'
-import {
-  type ClientSide,
-  translation,
-  type UpstreamSide,
-} from '../../../src/protocols/translate/translation.ts'
+import { translation } from '../../../src/protocols/translate/translation.ts'
 import { chatWith } from './request/plain-requests.ts'
 
 const SEED = 43
 const RUNS = 200
 const CREATED = 1_700_000_000
-
-const CLIENTS: Readonly<Record<ChatProtocol, ClientSide>> = {
-  'chat-completions': completionsClient,
-  messages: messagesClient,
-  'generate-content': generateContentClient,
-  responses: responsesClient,
-}
-const UPSTREAMS: Readonly<Record<ChatProtocol, UpstreamSide>> = {
-  'chat-completions': completionsUpstream,
-  messages: messagesUpstream,
-  'generate-content': generateContentUpstream,
-  responses: responsesUpstream,
-}
 
 /** What an answer says. */
 interface Said {
@@ -78,7 +52,7 @@ const answer: fc.Arbitrary<Said> = fc
     ...(calls.length > 0 && { reason: 'tool_calls' as const }),
   }))
 
-function partsOf({ text, reasoning, calls, reason, usage }: Said): readonly Part[] {
+function toParts({ text, reasoning, calls, reason, usage }: Said): readonly Part[] {
   const called = calls.flatMap(([name, input], index): Part[] => [
     { type: 'tool_call', choice: 0, index, id: `call_${index}`, name, signature: null },
     { type: 'tool_arguments', choice: 0, index, json: JSON.stringify(input) },
@@ -101,13 +75,13 @@ const asked = (protocol: ChatProtocol): ChatCall => {
 }
 
 function print(protocol: ChatProtocol, parts: readonly Part[]): Buffer {
-  const printer = CLIENTS[protocol].printer(asked(protocol), { upstream: protocol, created: CREATED })
+  const printer = CLIENT_SIDES[protocol].printer(asked(protocol), { upstream: protocol, created: CREATED })
   for (const part of parts) printer.print(part)
   return printer.take() ?? Buffer.alloc(0)
 }
 
 function read(protocol: ChatProtocol, bytes: Buffer): Said {
-  const reader = UPSTREAMS[protocol].reader(undefined)
+  const reader = UPSTREAM_SIDES[protocol].reader(undefined)
   const said = {
     text: '',
     reasoning: '',
@@ -137,7 +111,7 @@ function read(protocol: ChatProtocol, bytes: Buffer): Said {
 for (const protocol of CHAT_PROTOCOLS)
   t.test(`${protocol} is read as it is printed`, async (t) => {
     fc.assert(
-      fc.property(answer, (said) => t.same(read(protocol, print(protocol, partsOf(said))), said)),
+      fc.property(answer, (said) => t.same(read(protocol, print(protocol, toParts(said))), said)),
       { seed: SEED, numRuns: 20 },
     )
   })
@@ -146,10 +120,10 @@ for (const client of CHAT_PROTOCOLS)
   for (const upstream of CHAT_PROTOCOLS.filter((other) => other !== client))
     t.test(`${upstream} for clients of ${client}`, async (t) => {
       const property = fc.property(answer, (said) => {
-        const sent = print(upstream, partsOf(said))
+        const sent = print(upstream, toParts(said))
         const stream = translation(
-          [client, CLIENTS[client]],
-          [upstream, UPSTREAMS[upstream]],
+          [client, CLIENT_SIDES[client]],
+          [upstream, UPSTREAM_SIDES[upstream]],
           () => CREATED * 1000,
         ).openStream(asked(client))
         const out = Buffer.concat([stream.push(sent), stream.end()].filter((bytes) => bytes !== null))

@@ -15,23 +15,10 @@ import type {
   TurnPart,
 } from '../../../schemas/chat/conversation.ts'
 import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../schemas/config/catalog.ts'
-import {
-  completionsClient,
-  completionsUpstream,
-} from '../../../src/protocols/chat-completions/translation/sides.ts'
 import type { ChatCall } from '../../../src/protocols/dialect.ts'
-import {
-  generateContentClient,
-  generateContentUpstream,
-} from '../../../src/protocols/generate-content/translation/sides.ts'
-import { messagesClient, messagesUpstream } from '../../../src/protocols/messages/translation/sides.ts'
-import { responsesClient, responsesUpstream } from '../../../src/protocols/responses/translation/sides.ts'
+import { CLIENT_SIDES, UPSTREAM_SIDES } from '../../../src/protocols/registry.ts'
 import { DroppedFields } from '../../../src/protocols/translate/dropped-fields.ts'
-import {
-  type ClientSide,
-  translation,
-  type UpstreamSide,
-} from '../../../src/protocols/translate/translation.ts'
+import { translation } from '../../../src/protocols/translate/translation.ts'
 import { STREAMS } from './chat-completions/reference.ts'
 import { encodeOptions } from './encode-options.ts'
 import { checkEverySplit, outputInPieces } from './every-split.ts'
@@ -46,18 +33,6 @@ const RUNS = 100
 const CUT_GAP = 256
 const CREATED_MS = 1_700_000_000_000
 
-const CLIENTS: Readonly<Record<ChatProtocol, ClientSide>> = {
-  'chat-completions': completionsClient,
-  messages: messagesClient,
-  'generate-content': generateContentClient,
-  responses: responsesClient,
-}
-const UPSTREAMS: Readonly<Record<ChatProtocol, UpstreamSide>> = {
-  'chat-completions': completionsUpstream,
-  messages: messagesUpstream,
-  'generate-content': generateContentUpstream,
-  responses: responsesUpstream,
-}
 /** Models with all that their protocol has. */
 const MODELS: Readonly<Record<ChatProtocol, string>> = {
   'chat-completions': 'gpt-5.5',
@@ -391,12 +366,12 @@ t.test('a conversation through two protocols and back', async (t) => {
 
   function write(protocol: ChatProtocol, conversation: Conversation, dropped: DroppedFields): Buffer {
     const options = encodeOptions({ upstreamModel: MODELS[protocol] })
-    return UPSTREAMS[protocol].write(conversation, chatWith(protocol, {}), options, dropped)
+    return UPSTREAM_SIDES[protocol].write(conversation, chatWith(protocol, {}), options, dropped)
   }
 
   /** Writes the conversation as a request of the protocol, and reads that. */
   function through(protocol: ChatProtocol, conversation: Conversation, dropped: DroppedFields): Conversation {
-    return CLIENTS[protocol].read(call(protocol, write(protocol, conversation, dropped)), dropped)
+    return CLIENT_SIDES[protocol].read(call(protocol, write(protocol, conversation, dropped)), dropped)
   }
 
   for (const [client, upstream] of PAIRS)
@@ -437,7 +412,11 @@ t.test('streams split at every byte', async (t) => {
   }
 
   for (const [client, upstream] of PAIRS) {
-    const adapter = translation([client, CLIENTS[client]], [upstream, UPSTREAMS[upstream]], () => CREATED_MS)
+    const adapter = translation(
+      [client, CLIENT_SIDES[client]],
+      [upstream, UPSTREAM_SIDES[upstream]],
+      () => CREATED_MS,
+    )
     const asked = { ...chatWith(client, {}), stream: true }
     for (const [name, stream] of RECORDED[upstream])
       t.test(`${client} to ${upstream}: ${name}`, async (t) => {
