@@ -18,7 +18,6 @@ type Channel = AnswerOf<'listChannels'>['data'][number]
 type Tested = AnswerOf<'testChannel'>
 type Costs = AnswerOf<'showInstallationUsage'>['rows'][number]
 
-const REFRESH_MS = 5_000
 const PERCENT = 100
 const COST_PERIOD = '30d'
 
@@ -189,7 +188,7 @@ const TestResult = ({ tested }: { readonly tested: Tested }) => (
 
 export function Channels() {
   const mayChange = useSession().user.installation_role === 'operator'
-  const list = useGet('listChannels', {}, { refetchInterval: REFRESH_MS })
+  const list = useGet('listChannels', {})
   const usage = useGet('showInstallationUsage', { by: 'channel', period: COST_PERIOD })
   const costs = new Map(usage.data?.rows.map((row) => [row.channel_id, row]))
   const [tested, setTested] = useState<Tested | null>(null)

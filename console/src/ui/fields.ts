@@ -44,11 +44,15 @@ function findChanges<Values extends object>(saved: Values, values: Values): Part
  * @param draft the name of the draft, with the id of what the form is about; null for secrets, which nothing keeps
  */
 export function useFields<Values extends object>(draft: string | null, initial: Values | (() => Values)) {
-  const [{ saved, values, isRestored }, setState] = useState(() => {
-    const saved = typeof initial === 'function' ? initial() : initial
+  const given = typeof initial === 'function' ? initial() : initial
+  const begun = JSON.stringify(given)
+  const [{ saved, values, isRestored, ...former }, setState] = useState(() => {
     const kept = draft === null ? null : readDraft<Partial<Values>>(draft)
-    return { saved, values: { ...saved, ...kept }, isRestored: kept !== null }
+    return { begun, saved: given, values: { ...given, ...kept }, isRestored: kept !== null }
   })
+  // Someone else has changed what the form is about: fields follow, except those that their user has changed.
+  if (former.begun !== begun)
+    setState({ begun, saved: given, values: { ...given, ...findChanges(saved, values) }, isRestored })
   const changes = findChanges(saved, values)
   const isChanged = Object.keys(changes).length > 0
   const kept = isChanged ? JSON.stringify(changes) : null
@@ -58,7 +62,7 @@ export function useFields<Values extends object>(draft: string | null, initial: 
   const settle = (toValues: (now: { saved: Values; values: Values }) => Values) => {
     // The form may be gone before an effect removes the draft.
     if (draft !== null) storeDraft(draft, null)
-    setState((now) => ({ saved: toValues(now), values: toValues(now), isRestored: false }))
+    setState((now) => ({ ...now, saved: toValues(now), values: toValues(now), isRestored: false }))
   }
   const set = (changed: Partial<Values>) =>
     setState((now) => ({ ...now, values: { ...now.values, ...changed } }))

@@ -1,13 +1,13 @@
 /** The frame of every page: navigation, account, and the reader's settings. */
 import { Dialog } from '@base-ui/react/dialog'
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { onlineManager, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet, useMatches, useNavigate } from '@tanstack/react-router'
-import { lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { lazy, Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { AccountSwitcher } from '../account-switcher.tsx'
 import { isSessionEnd, request, setCsrfToken } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
-import { useAccount, useSession } from '../api/session.ts'
+import { sessionQuery, useAccount, useSession } from '../api/session.ts'
 import { endView, readViewedAccount } from '../api/viewing.ts'
 import { forgetUser, keepDraftsOf } from '../drafts.ts'
 import { readTimeZone, storeTimeZone } from '../format.ts'
@@ -24,7 +24,8 @@ const loadPalette = () => import('./palette.tsx')
 const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }))
 /** The id of its input. */
 const PALETTE_INPUT = 'palette-input'
-const REQUESTS_REFRESH_MS = 30_000
+/** How often a page that has lost the service looks for it. */
+const LOST_RETRY_MS = 3_000
 const SHORTCUT = /mac|iphone|ipad/i.test(navigator.platform) ? '⌘K' : 'Ctrl K'
 
 function Settings() {
@@ -79,11 +80,7 @@ function useMaySee(): boolean {
 function PendingRequests() {
   const { account_id, role } = useAccount()
   const isDecider = role === 'owner' || role === 'admin'
-  const { data } = useGet(
-    'listKeyRequests',
-    { account_id, state: 'pending' },
-    { enabled: isDecider, refetchInterval: REQUESTS_REFRESH_MS },
-  )
+  const { data } = useGet('listKeyRequests', { account_id, state: 'pending' }, { enabled: isDecider })
   if (!data || data.data.length === 0) return null
   return (
     <span className="ml-auto rounded-full bg-accent px-1.5 font-medium text-on-accent text-xs">
@@ -234,6 +231,23 @@ function ViewNotice() {
   )
 }
 
+const subscribeOnline = onlineManager.subscribe.bind(onlineManager)
+
+/** Says that the service is away, and looks for it; with its first answer, all that the page shows is read again. */
+function LostNotice() {
+  const isOnline = useSyncExternalStore(subscribeOnline, () => onlineManager.isOnline())
+  useQuery({ ...sessionQuery, refetchInterval: isOnline ? false : LOST_RETRY_MS })
+  if (isOnline) return null
+  return (
+    <p
+      role="status"
+      className="fixed bottom-4 left-1/2 z-20 -translate-x-1/2 rounded-lg border border-warn bg-warn-wash px-4 py-2 font-medium text-warn shadow-lg"
+    >
+      {t('Connection lost, trying again')}
+    </p>
+  )
+}
+
 export function Shell() {
   const [isOpen, setOpen] = useState(false)
   // Choosing another account resets the page: an amount typed for one must not be saved for another.
@@ -276,6 +290,7 @@ export function Shell() {
         )}
       </main>
       <SessionQuestions />
+      <LostNotice />
       <Toasts />
       {palette.typed !== null && (
         <Suspense>
