@@ -29,7 +29,7 @@ import { type CallPositions, type CallsAtQuery, findCallsAt, listPositions } fro
 import { type CallSeriesPoint, type CallSeriesQuery, callSeries } from './summaries/call-series.ts'
 import { type CallValues, listCallValues } from './summaries/call-values.ts'
 import { type ChannelHealth, type ChannelHealthQuery, readChannelHealth } from './summaries/channel-health.ts'
-import { type DailyGroup, type DailyUsage, sumUsageByDay } from './summaries/daily-usage.ts'
+import { type DailyQuery, type DailyUsage, sumUsageByDay } from './summaries/daily-usage.ts'
 import { type CallSummary, summarizeCalls } from './summaries/summarize-calls.ts'
 import type { AccountWindow, CallSums } from './summaries/summed-rows.ts'
 import {
@@ -61,10 +61,7 @@ export interface CallSummaries {
   callSeries(query: CallSeriesQuery, caller?: AbortSignal): Promise<CallSeriesPoint[]>
   listCallValues(query: InstallationFilter, caller?: AbortSignal): Promise<CallValues>
   readChannelHealth(query: ChannelHealthQuery, caller?: AbortSignal): Promise<ChannelHealth[]>
-  sumUsageByDay(
-    query: AccountWindow & { readonly by: DailyGroup },
-    caller?: AbortSignal,
-  ): Promise<DailyUsage[]>
+  sumUsageByDay(query: DailyQuery, caller?: AbortSignal): Promise<DailyUsage[]>
   sumUsage(window: UsageWindow, caller?: AbortSignal): Promise<CallSums>
   sumCostByDay(window: AccountWindow, caller?: AbortSignal): Promise<DayCost[]>
   sumUsageByGroup(
