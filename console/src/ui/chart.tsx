@@ -106,7 +106,8 @@ function makeOptions(box: HTMLElement, { times, series, print, onZoom }: Drawing
       tzDate: (at: number) => UPlot.tzDate(new Date(at * 1000), 'UTC'),
     }),
     scales: {
-      x: { range: (_, min, max) => [min - margin, max + margin] },
+      // Not what uPlot suggests: around a single instant that is years.
+      x: { range: () => [(times[0] ?? 0) - margin, (times.at(-1) ?? 0) + margin] },
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
     },
     axes: [

@@ -1,6 +1,4 @@
 /** The frame of every page: navigation, account, and the reader's settings. */
-import { Dialog } from '@base-ui/react/dialog'
-import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet, useMatches, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useRef, useState } from 'react'
@@ -11,7 +9,7 @@ import { useAccount, useSession } from '../api/session.ts'
 import { endView, readViewedAccount } from '../api/viewing.ts'
 import { forgetOtherUsers, forgetUser } from '../drafts.ts'
 import { readTimeZone, storeTimeZone } from '../format.ts'
-import { chooseLanguage, LANGUAGES, type Language, t } from '../i18n.ts'
+import { chooseLanguage, LANGUAGES, type Language, t, useLanguage } from '../i18n.ts'
 import { NAVIGATION } from '../navigation.ts'
 import { SessionQuestions } from '../session-questions.tsx'
 import { applyTheme, THEMES, type Theme, theme } from '../theme.ts'
@@ -20,6 +18,7 @@ import { SelectField } from './form.tsx'
 import { EmptyState, FormError } from './states.tsx'
 import { Toasts } from './toasts.tsx'
 
+const Menu = lazy(async () => ({ default: (await import('./menu.tsx')).Menu }))
 const loadPalette = () => import('./palette.tsx')
 const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }))
 /** The id of its input. */
@@ -28,7 +27,7 @@ const REQUESTS_REFRESH_MS = 30_000
 const SHORTCUT = /mac|iphone|ipad/i.test(navigator.platform) ? '⌘K' : 'Ctrl K'
 
 function Settings() {
-  const { i18n } = useLingui()
+  const language = useLanguage()
   const [, redraw] = useState(0)
   const redrawAgain = () => redraw((count) => count + 1)
   return (
@@ -58,7 +57,7 @@ function Settings() {
       />
       <SelectField
         label={t('Language')}
-        value={i18n.locale}
+        value={language}
         onText={(text) => void chooseLanguage(text as Language)}
         options={Object.entries(LANGUAGES)}
       />
@@ -235,6 +234,7 @@ function ViewNotice() {
 }
 
 export function Shell() {
+  useLanguage()
   const [isOpen, setOpen] = useState(false)
   // Choosing another account resets the page: an amount typed for one must not be saved for another.
   const { account_id } = useAccount()
@@ -254,18 +254,16 @@ export function Shell() {
       </aside>
       <header className="flex items-center justify-between border-line border-b bg-surface px-4 py-2 md:hidden">
         <span className="font-semibold">Tollgate</span>
-        <Dialog.Root open={isOpen} onOpenChange={setOpen}>
-          <Dialog.Trigger render={<Button>{t('Menu')}</Button>} />
-          <Dialog.Portal>
-            <Dialog.Backdrop className="fixed inset-0 bg-shade" />
-            <Dialog.Popup
-              aria-label={t('Menu')}
-              className="fixed inset-y-0 left-0 w-72 max-w-[85vw] border-line border-r bg-surface"
-            >
+        <Button aria-haspopup="dialog" aria-expanded={isOpen} onClick={() => setOpen(true)}>
+          {t('Menu')}
+        </Button>
+        {isOpen && (
+          <Suspense>
+            <Menu onClose={() => setOpen(false)}>
               <Navigation onSearch={palette.open} onChosen={() => setOpen(false)} />
-            </Dialog.Popup>
-          </Dialog.Portal>
-        </Dialog.Root>
+            </Menu>
+          </Suspense>
+        )}
       </header>
       <main id="content" className="mx-auto w-full min-w-0 max-w-7xl flex-1 px-4 py-6 md:px-8">
         <ViewNotice />
