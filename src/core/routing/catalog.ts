@@ -67,6 +67,8 @@ export interface Catalog {
   fallbacks(model: Model): readonly Model[]
   /** Returns the client protocols with a native channel for the model. */
   supportedProtocols(model: Model): readonly ChatProtocol[]
+  /** Returns whether a channel that is on has the model. */
+  isServed(model: Model): boolean
 }
 
 const NO_MODELS: readonly Model[] = []
@@ -185,6 +187,7 @@ export function createCatalog(config: ConfigFile, held: ReadonlySet<string> = NO
     routes,
     modelsAt: (channelId) => modelsByChannel.get(channelId) ?? NONE_SERVED,
     fallbacks: ({ id }) => fallbacksById.get(id) ?? NO_MODELS,
+    isServed: ({ id }) => routesByModel.has(id),
     supportedProtocols: (model) =>
       CHAT_PROTOCOLS.filter((protocol) => routes(model, protocol).some((route) => !route.isTranslated)),
   }
