@@ -1,4 +1,5 @@
 /** `GET /v1/status`: which models work. Strangers ask too, so answers come from memory. See docs/api-rules.md, "Status". */
+import { Buffer } from 'node:buffer'
 import { defer, map } from 'rxjs'
 import { MODEL_STATUSES, type ModelStatus, type ServiceStatus, STATUS_DAYS } from '../schemas/status.ts'
 import type { CallSummaries } from '../src/clickhouse/call-log.ts'

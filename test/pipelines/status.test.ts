@@ -55,7 +55,7 @@ function openStatus() {
   })
   const read = async (): Promise<ServiceStatus> => {
     const reply = await firstValueFrom(handler({} as never))
-    return serviceStatus.parse(JSON.parse(String((reply as { body: Buffer }).body)))
+    return serviceStatus.parse(JSON.parse(String((reply as { readonly body?: unknown }).body)))
   }
   return { state, read }
 }

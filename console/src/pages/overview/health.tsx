@@ -12,6 +12,7 @@ import { Badge, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, ListPanel, Table } from '../../ui/table.tsx'
 import { Code, Money, TextLink, Time } from '../../ui/text.tsx'
 import { ChannelHolds, ChannelStatus } from '../channel-holds.tsx'
+import { StatusNotes } from './status-notes.tsx'
 
 type Health = AnswerOf<'showHealth'>
 type Channel = Health['channels'][number]
@@ -175,7 +176,10 @@ export function HealthPanels() {
         </Panel>
       )}
       <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-4 xl:grid-cols-2">
-        <Alerts mayChange={mayChange} />
+        <div className="flex min-w-0 flex-col gap-4">
+          <Alerts mayChange={mayChange} />
+          <StatusNotes mayChange={mayChange} />
+        </div>
         <div className="flex flex-col gap-4">
           <MoneyList
             title={t('Balances below zero')}
