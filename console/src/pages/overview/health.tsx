@@ -176,11 +176,9 @@ export function HealthPanels() {
         </Panel>
       )}
       <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-4 xl:grid-cols-2">
+        <Alerts mayChange={mayChange} />
         <div className="flex min-w-0 flex-col gap-4">
-          <Alerts mayChange={mayChange} />
           <StatusNotes mayChange={mayChange} />
-        </div>
-        <div className="flex flex-col gap-4">
           <MoneyList
             title={t('Balances below zero')}
             accounts={negative.map((one) => ({ ...one, amount: one.balance, note: t('credits') }))}

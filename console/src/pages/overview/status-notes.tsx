@@ -8,10 +8,10 @@ import { t } from '../../i18n.ts'
 import { Dialog, DialogButton } from '../../ui/dialog.tsx'
 import { useFields } from '../../ui/fields.ts'
 import { DialogForm, Field, SelectField, TextAreaField } from '../../ui/form.tsx'
-import { listNames, StatusBadge } from '../../ui/states.tsx'
+import { listNames } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
-import { TextLink, Time } from '../../ui/text.tsx'
-import { NoteModels, nameSeverities } from '../status/notes.tsx'
+import { TextLink } from '../../ui/text.tsx'
+import { NoteHead, nameSeverities } from '../status/notes.tsx'
 import { ModelsField } from '../token-fields.tsx'
 
 type Note = AnswerOf<'listStatusNotes'>['data'][number]
@@ -126,16 +126,13 @@ export function StatusNotes({ mayChange }: { readonly mayChange: boolean }) {
     {
       name: t('Note'),
       isText: true,
-      cell: ({ severity, text }) => (
+      cell: (note) => (
         <span className="flex max-w-prose flex-col items-start gap-1">
-          <StatusBadge statuses={nameSeverities()} status={severity} />
-          <span className="line-clamp-3 break-words">{text}</span>
+          <NoteHead {...note} />
+          <span className="line-clamp-3 break-words">{note.text}</span>
         </span>
       ),
     },
-    { name: t('Models'), isText: true, cell: ({ models }) => <NoteModels models={models} /> },
-    { name: t('Begins'), cell: ({ begins_at }) => <Time at={begins_at} /> },
-    { name: t('Planned end'), cell: ({ ends_at }) => <Time at={ends_at} /> },
     {
       name: t('Actions'),
       cell: (note) =>

@@ -16,7 +16,7 @@ function chooseBar(rate: number | null): string {
   return 'h-full bg-good'
 }
 
-export const printRate = (rate: number | null): string =>
+const printRate = (rate: number | null): string =>
   rate === null ? t('No calls') : t('{rate}% of calls succeeded', { rate })
 
 interface DayBarsProps {

@@ -13,8 +13,7 @@ export const nameSeverities = (): Statuses<Note['severity']> => ({
   outage: ['bad', t('Outage')],
 })
 
-/** The models of a note. */
-export const NoteModels = ({ models }: Pick<Note, 'models'>) =>
+const NoteModels = ({ models }: Pick<Note, 'models'>) =>
   models === null ? (
     t('All models')
   ) : (
@@ -43,13 +42,18 @@ const Period = ({ begins_at, ends_at, resolved_at }: Note) => (
   </span>
 )
 
+/** The severity of a note, its models, and when it holds. */
+export const NoteHead = (note: Note) => (
+  <span className="flex flex-wrap items-center gap-x-3 gap-y-1 text-quiet text-sm">
+    <StatusBadge statuses={nameSeverities()} status={note.severity} />
+    <NoteModels models={note.models} />
+    <Period {...note} />
+  </span>
+)
+
 const NoteText = (note: Note) => (
   <li className="flex flex-col gap-2 px-4 py-3">
-    <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-quiet text-sm">
-      <StatusBadge statuses={nameSeverities()} status={note.severity} />
-      <NoteModels models={note.models} />
-      <Period {...note} />
-    </p>
+    <NoteHead {...note} />
     <p className="whitespace-pre-wrap break-words">{note.text}</p>
     {note.updates.length > 0 && (
       <ol className="flex flex-col gap-1.5 border-line border-l-2 pl-3">

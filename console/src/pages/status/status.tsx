@@ -8,7 +8,7 @@ import { readZoneName } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { PageHeader, Panel, QueryState, StatusBadge, type Statuses } from '../../ui/states.tsx'
 import { Time } from '../../ui/text.tsx'
-import { DayBars, printRate } from './days.tsx'
+import { DayBars } from './days.tsx'
 import { Notes } from './notes.tsx'
 
 type Model = ServiceStatus['models'][number]
@@ -48,7 +48,9 @@ const ModelRow = ({ id, display_name: name, status, success_rate, days }: Model)
       </h3>
       <p className="mt-0.5 break-words text-quiet text-sm">
         {id !== name && `${id} · `}
-        {success_rate === null ? t('No calls in 15 minutes') : printRate(success_rate)}
+        {success_rate === null
+          ? t('No calls in 15 minutes')
+          : t('{rate}% of calls succeeded in 15 minutes', { rate: success_rate })}
       </p>
     </div>
     <DayBars model={name} days={days} />
