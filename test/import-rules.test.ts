@@ -240,6 +240,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'pino-pretty': ['src/telemetry'],
   'lru-cache': ['src/core'],
   'image-size': ['src/core'],
+  diff: ['pipelines/management/configuration'],
   'fastest-levenshtein': ['src/core'],
   'prom-client': ['src/telemetry'],
   yaml: ['src/config', 'src/cli', 'src/markdown', 'test'],

@@ -21,7 +21,7 @@ function lazyPage<Name extends string>(load: Load<Name>, name: Name) {
   const loadPage = async () => {
     Page = (await load())[name]
   }
-  // biome-ignore lint/correctness/noComponentHookFactories: this runs once for each page, as the module loads.
+  // biome-ignore lint/correctness/noComponentHookFactories: it runs once for each route while this module loads, so React never meets a new component for the same page.
   const Localized = () => {
     useLingui()
     const [, renderAgain] = useState(false)

@@ -9,7 +9,7 @@ import { isSessionEnd, request, setCsrfToken } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
 import { useAccount, useSession } from '../api/session.ts'
 import { endView, readViewedAccount } from '../api/viewing.ts'
-import { forgetUser, keepDraftsOf } from '../drafts.ts'
+import { forgetOtherUsers, forgetUser } from '../drafts.ts'
 import { readTimeZone, storeTimeZone } from '../format.ts'
 import { chooseLanguage, LANGUAGES, type Language, t } from '../i18n.ts'
 import { NAVIGATION } from '../navigation.ts'
@@ -238,7 +238,7 @@ export function Shell() {
   const [isOpen, setOpen] = useState(false)
   // Choosing another account resets the page: an amount typed for one must not be saved for another.
   const { account_id } = useAccount()
-  keepDraftsOf(useSession().user.id)
+  forgetOtherUsers(useSession().user.id)
   const isAllowed = useMaySee()
   const palette = usePalette()
   return (

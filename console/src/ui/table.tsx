@@ -3,6 +3,7 @@ import type { ReactNode } from 'react'
 import { t } from '../i18n.ts'
 import { Button } from './button.tsx'
 import { EmptyState, Panel, type Query, QueryState } from './states.tsx'
+import { SCROLLED_BY_KEYS } from './text.tsx'
 
 export interface Column<Row> {
   readonly name: string
@@ -25,8 +26,7 @@ const readId = <Row,>(row: Row): string => String((row as { id: string | number 
 
 /** A table of records. On a narrow screen it scrolls sideways in its own box. */
 export const Table = <Row,>({ caption, columns, rows, toKey = readId }: TableProps<Row>) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: without the focus a scrollable area cannot be scrolled by keyboard (axe, scrollable-region-focusable).
-  <section tabIndex={0} aria-label={caption} className="scrolls-sideways overflow-x-auto">
+  <section {...SCROLLED_BY_KEYS} aria-label={caption} className="scrolls-sideways overflow-x-auto">
     <table className="w-full text-left">
       <caption className="sr-only">{caption}</caption>
       <thead className="border-line border-b text-quiet text-sm">

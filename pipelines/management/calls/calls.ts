@@ -1,6 +1,6 @@
 /** Operations of the call log. */
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
-import type { InstallationFilter } from '../../../schemas/call-log/page-query.ts'
+import type { CallScope } from '../../../schemas/call-log/page-query.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import {
   listAllCalls,
@@ -77,7 +77,7 @@ async function readSeries(
   context: Context,
   services: CallServices,
   input: Parts & Parameters<typeof readFilters>[0] & Parameters<typeof readPlace>[2] & { timezone: string },
-  calls: Pick<InstallationFilter, 'accountId' | 'keyIds' | 'channelId'>,
+  calls: CallScope,
 ) {
   const place = readPlace(toSearchDeps(context, services), calls.accountId ?? INSTALLATION, input)
   const to = Math.min(place.window.to, context.now)
