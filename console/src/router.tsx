@@ -1,9 +1,9 @@
 /** The routes of the console. Each page is a separate chunk, loaded when it is first opened. */
-import { useLingui } from '@lingui/react'
 import type { QueryClient } from '@tanstack/react-query'
 import { createRootRouteWithContext, createRoute, createRouter, redirect } from '@tanstack/react-router'
 import { type FunctionComponent, useState } from 'react'
 import { sessionQuery } from './api/session.ts'
+import { useLanguage } from './i18n.ts'
 import { printSearch, readSearch, validateTexts } from './search.ts'
 import { PageLoader } from './ui/page-loader.tsx'
 import { Shell } from './ui/shell.tsx'
@@ -23,7 +23,7 @@ function lazyPage<Name extends string>(load: Load<Name>, name: Name) {
   }
   // biome-ignore lint/correctness/noComponentHookFactories: it runs once for each route while this module loads, so React never meets a new component for the same page.
   const Localized = () => {
-    useLingui()
+    useLanguage()
     const [, renderAgain] = useState(false)
     return Page === null ? <PageLoader load={loadPage} onLoaded={() => renderAgain(true)} /> : <Page />
   }

@@ -127,7 +127,7 @@ async function testArea(stryker: string, area: Area): Promise<Outcome> {
       concurrency: 1,
       maxTestRunnerReuse: RUNS_PER_PROCESS,
       tempDirName: temporary,
-      reporters: [],
+      reporters: ['progress-append-only'],
       logLevel: 'error',
       warnings: false,
     }).runMutationTest()

@@ -135,10 +135,11 @@ class TapInProcess {
         return (own as (...given: unknown[]) => unknown)(name, ...rest, run)
       }) as unknown as Test['test']
     }
+    const begin = t.test.bind(t) as Test['test']
     const ofRoot = { test: t.test, teardown: t.teardown, beforeEach: t.beforeEach, setTimeout: t.setTimeout }
     for (const file of this.#files) {
       if (!isWanted(file) || (untilFailure && results.some(({ status }) => status === FAILED))) continue
-      await ofRoot.test(file, async (test) => {
+      await begin(file, async (test) => {
         wrap(test, file, file)
         Object.assign(t, {
           test: test.test,
