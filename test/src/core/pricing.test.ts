@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
-import type { BudgetPeriods } from '../../../schemas/accounts/budget.ts'
+import { type BudgetPeriods, makeWalletId, parseWalletId } from '../../../schemas/accounts/budget.ts'
 import { modelEntry, pricing, SERVER_TOOLS } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { ONE_RATE, parseRate, printCredits } from '../../../schemas/money.ts'
@@ -832,6 +832,47 @@ t.test('budget follows periods', async (t) => {
       budget.at(starts[0]!),
       'one of a period that is not known counts in the first',
     )
+  })
+
+  t.test('of several periods that are over, a call ends in its own', async (t) => {
+    const budget = new BudgetView(known())
+    for (const [index, start] of STARTS.entries()) budget.at(start).admit(BigInt(index + 1), true)
+    budget.renew(known({ starts: STARTS.map((start) => start + 2 * DAY_MS) }))
+    t.same(
+      STARTS.map((start) => budget.at(start + DAY_MS - 1).inFlight),
+      [1n, 2n, 3n],
+    )
+  })
+
+  t.test('what is booked is taken off each charge once, the oldest first', async (t) => {
+    const budget = new BudgetView(known())
+    for (const [index, cost] of [4n, 34n, 5n].entries()) {
+      budget.at(STARTS[index]!).admit(cost, true)
+      budget.at(STARTS[index]!).end(cost, cost)
+    }
+    budget.applyBooked(10n)
+    t.same(
+      STARTS.map((start) => budget.at(start).unbooked),
+      [0n, 28n, 5n],
+    )
+  })
+
+  t.test('another period or time zone begins anew; another amount does not', async (t) => {
+    const renewed = (change: object) => {
+      const budget = new BudgetView(known())
+      budget.at(MIDNIGHT).admit(10n, true)
+      const { budget: before, ...rest } = known({ version: 2n })
+      budget.renew({ ...rest, budget: { ...before, ...change } })
+      return budget.at(MIDNIGHT).inFlight
+    }
+    t.equal(renewed({ period: 'month' }), 0n)
+    t.equal(renewed({ timezone: 'Asia/Shanghai' }), 0n)
+    t.equal(renewed({ amount: 7n }), 10n)
+  })
+
+  t.test('the wallet of a period names its budget and its beginning', async (t) => {
+    t.same(parseWalletId(makeWalletId('bud_a', MIDNIGHT)), { budgetId: 'bud_a', startsAt: MIDNIGHT })
+    t.equal(parseWalletId('acc_a'), null)
   })
 
   t.test('totals of a period reach it alone, and older ones are ignored', async (t) => {
