@@ -5,7 +5,7 @@ import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import { type BudgetPeriods, makeWalletId, parseWalletId } from '../../../schemas/accounts/budget.ts'
 import { modelEntry, pricing, SERVER_TOOLS } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
-import { ONE_RATE, parseRate, printCredits } from '../../../schemas/money.ts'
+import { ONE_RATE, parseCredits, parseRate, printCredits } from '../../../schemas/money.ts'
 import { compareCatalog } from '../../../src/core/pricing/catalog-difference.ts'
 import { modelAt, pricesInOrder } from '../../../src/core/pricing/changes.ts'
 import { listChargedItems } from '../../../src/core/pricing/charged-items.ts'
@@ -892,6 +892,12 @@ t.test('budget follows periods', async (t) => {
     t.ok(budget.isOutOfPeriods(STARTS[2]!), 'the last known period has begun')
     t.equal(budget.resetsAt(STARTS[2]!), null)
   })
+})
+
+t.test('a decimal may have any zeros, in a hundred characters', async (t) => {
+  t.equal(parseCredits(`${'0'.repeat(20)}1.5${'0'.repeat(20)}`), parseCredits('1.5'))
+  t.equal(parseCredits(`${'0'.repeat(99)}1`), parseCredits('1'))
+  t.throws(() => parseCredits(`${'0'.repeat(100)}1`), /more than 100 characters/)
 })
 
 t.test('planned prices hold from their instant on', async (t) => {
