@@ -23,6 +23,7 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   save_card: false,
   threshold: '1',
   monthly_maximum: '500',
+  month: '2026-01',
   import_id: 'job_1',
   page_id: 'page_1',
   reader_id: 'agt_1',

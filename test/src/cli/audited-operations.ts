@@ -233,7 +233,7 @@ export const listAuditedCommands = ({ actor, agentFile }: AuditedOptions): reado
     ],
   ],
   ['agent unpublish {agent}', {}, () => [{ action: 'agent.unpublish', after: { state: 'draft' } }]],
-  ['agent delete {agent}', {}, () => [{ action: 'agent.delete', after: { state: 'deleted' } }]],
+  ['agent delete {agent} --yes', {}, () => [{ action: 'agent.delete', after: { state: 'deleted' } }]],
   [
     'kb create --account {org} --name Facts',
     { kb: 'id' },
