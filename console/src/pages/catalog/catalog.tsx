@@ -201,7 +201,12 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
 
 export function Catalog() {
   const { user } = useSession()
-  const configuration = useGet('showConfiguration', {})
+  // A newer file would open in place of what is typed: applying says that it has changed.
+  const configuration = useGet(
+    'showConfiguration',
+    {},
+    { refetchOnReconnect: false, refetchOnWindowFocus: false },
+  )
   const [isApplied, setApplied] = useState(false)
   const { data } = configuration
   return (
