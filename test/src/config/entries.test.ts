@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
 import { listChangedLines } from '../../../pipelines/management/configuration/difference.ts'
+import { channelEntry, modelEntry } from '../../../schemas/config/catalog.ts'
 import { DEMONSTRATION_FILE } from '../../../src/config/demonstration.ts'
 import { CONFIGURATION_EDITOR } from '../../../src/config/entries.ts'
 
@@ -177,7 +178,7 @@ t.test(
           TEXT,
         )
         const [model] = read(edited, 'models')
-        for (const [path, value] of new Map(changes)) {
+        for (const [path, value] of new Map<string, unknown>(changes)) {
           const found = path
             .split('.')
             .reduce<unknown>((at, name) => (at as Record<string, unknown>)?.[name], model)
@@ -223,4 +224,38 @@ t.test('every scalar of the demonstration can be changed, and nothing else chang
         const lines = listChangedLines(text, changed).filter(({ kind }) => kind !== 'same')
         t.equal(lines.length, 2, `${entry.id}.${name}`)
       }
+})
+
+t.test('the forms have each field of a model and a channel, or lead to its line', async (t) => {
+  // Not a static import: what it imports is compiled with the console.
+  const { fitsForm, listGroups, ONLY_IN_TEXT, parseField, printField } = await import(
+    new URL('../../../console/src/pages/catalog/fields.ts', import.meta.url).href
+  )
+  const { pricing, ...model } = modelEntry.shape
+  const known = {
+    models: [...Object.keys(model), ...Object.keys(pricing.unwrap().shape).map((name) => `pricing.${name}`)],
+    channels: Object.keys(channelEntry.shape),
+  }
+  for (const list of ['models', 'channels'] as const) {
+    const specs = listGroups(list).flatMap(({ fields }: { fields: { path: string[] }[] }) => fields)
+    const paths = [...specs, ...ONLY_IN_TEXT[list].map((path: string[]) => ({ path }))]
+    t.same(['id', ...paths.map(({ path }) => path.join('.'))].sort(), known[list].sort())
+    for (const entry of [...read(readFileSync(DEMONSTRATION_FILE, 'utf8'), list), ...read(BLOCKS, list)])
+      for (const spec of specs) {
+        const value = spec.path.reduce(
+          (at: Record<string, unknown> | undefined, name: string) => at?.[name],
+          entry,
+        )
+        if (value === undefined) continue
+        t.ok(fitsForm(spec, value), `${entry.id}: ${spec.path}`)
+        t.same(parseField(printField(value, spec.kind), spec, value), value)
+      }
+  }
+  const spec = (path: string, kind: string) => ({ path: [path], label: '', kind })
+  t.notOk(fitsForm(spec('auth', 'map'), { type: 'google', scopes: ['a', 'b'] }), 'a list within a map')
+  t.notOk(fitsForm(spec('changes', 'rows'), [{ from: 'x', tiers: [] }]), 'a list within a row')
+  t.same(parseField('from_prompt_tokens: 5, input: 2', spec('tiers', 'rows'), null), [
+    { from_prompt_tokens: 5, input: '2' },
+  ])
+  t.throws(() => parseField('five', spec('tiers', 'rows'), null), /five/)
 })
