@@ -42,12 +42,9 @@ t.test('catalog by form', async (t) => {
     await look('catalog-model')
     await hand.press(button(model, 'estimate'))
     await model.waitFor({ state: 'detached' })
-    await page.waitForFunction(() => {
-      const area = document.activeElement
-      return (
-        area instanceof HTMLTextAreaElement && area.value.slice(area.selectionStart).startsWith('estimate:')
-      )
-    })
+    await page.waitForFunction(
+      "document.activeElement.value?.slice(document.activeElement.selectionStart).startsWith('estimate:')",
+    )
 
     await edit('tiered')
     await hand.press(model.getByRole('checkbox', { name: capability }))
