@@ -86,9 +86,15 @@ function PendingRequests() {
   if (!data || data.data.length === 0) return null
   return (
     <span className="ml-auto rounded-full bg-accent px-1.5 font-medium text-on-accent text-xs">
-      {data.data.length}
-      {data.has_more && '+'}
-      <span className="sr-only"> {t('requests for keys')}</span>
+      <span aria-hidden="true">
+        {data.data.length}
+        {data.has_more && '+'}
+      </span>
+      <span className="sr-only">
+        {t('{count, plural, one {# request for a key} other {# requests for keys}}', {
+          count: data.data.length,
+        })}
+      </span>
     </span>
   )
 }
