@@ -1,6 +1,7 @@
 /** An operator changes a model and a channel by their forms, sees the difference, applies it and finds it in the history. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { until } from '../support/eventually.ts'
 import { borrowService } from '../support/lend-services.ts'
 import { button, heading, link, row, STORY_CONFIG, signIn, withEachHand } from './support.ts'
 
@@ -42,8 +43,11 @@ t.test('catalog by form', async (t) => {
     await look('catalog-model')
     await hand.press(button(model, 'estimate'))
     await model.waitFor({ state: 'detached' })
-    await page.waitForFunction(
-      "document.activeElement.value?.slice(document.activeElement.selectionStart).startsWith('estimate:')",
+    await until('the line of the field is selected', () =>
+      yaml.evaluate((area) => {
+        const { value, selectionStart } = area as unknown as { value: string; selectionStart: number }
+        return value.slice(selectionStart).startsWith('estimate:')
+      }),
     )
 
     await edit('tiered')

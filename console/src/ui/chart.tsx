@@ -167,7 +167,7 @@ function Readable({ title, times, series, print, isStacked, bucketSeconds, cell,
       aria-valuetext={`${interval}: ${series
         .map(({ name, values }) => `${name} ${printValue(values[now], print)}`)
         .join(', ')}`}
-      className="relative min-h-40 rounded"
+      className="relative isolate min-h-40 rounded"
       onKeyDown={onKey}
       onFocus={({ currentTarget }) => currentTarget.matches(':focus-visible') && show(last)}
       onBlur={() => setPoint(null)}

@@ -36,11 +36,13 @@ function listSteps({ period_from, period_to, bucket_seconds, data }: CallSeries)
 }
 
 interface ChartsProps {
+  /** The rows of the page come first. */
+  readonly isReady: boolean
   readonly accountId: string
   readonly filters: CallFilters
 }
 
-export function Charts({ accountId, filters }: ChartsProps) {
+export function Charts({ isReady, accountId, filters }: ChartsProps) {
   const { order: _, ...narrowing } = toCallQuery(filters)
   const change = useChangeSearch()
   const series = useGet('seriesOfCalls', {
@@ -56,7 +58,7 @@ export function Charts({ accountId, filters }: ChartsProps) {
   const zoom = (from: number, to: number) =>
     change({ period: undefined, from: toInstant(from), to: toInstant(to) })
   const common = {
-    query: series,
+    query: isReady ? series : { ...series, isPending: true },
     times,
     points,
     bucketSeconds: series.data?.bucket_seconds,
