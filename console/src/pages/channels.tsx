@@ -53,9 +53,7 @@ function Keys({ keys }: Channel) {
         <li key={position} className="whitespace-nowrap">
           {position}: <code>{tail}</code>{' '}
           {until !== null && (
-            <Badge tone="warn">
-              {t('paused until {time}', { time: printTime(until) })}
-            </Badge>
+            <Badge tone="warn">{t('paused until {time}', { time: printTime(until) })}</Badge>
           )}
         </li>
       ))}
