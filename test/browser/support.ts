@@ -132,6 +132,6 @@ export async function takeAway(page: Page): Promise<void> {
 }
 
 export async function bringBack(page: Page): Promise<void> {
-  await page.unroute(API)
   await page.context().setOffline(false)
+  await page.unroute(API)
 }
