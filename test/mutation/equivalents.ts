@@ -49,10 +49,4 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     mutant: '{}',
     why: '16 bytes are what a tag has by default',
   },
-  {
-    file: 'src/core/keys/presented.ts',
-    code: "query.includes('key=')",
-    mutant: 'true',
-    why: 'a query without the parameter is read in vain',
-  },
 ]
