@@ -30,7 +30,7 @@ import { type CallPositions, type CallsAtQuery, findCallsAt, listPositions } fro
 import { type CallSeriesPoint, type CallSeriesQuery, callSeries } from './summaries/call-series.ts'
 import { type CallValues, listCallValues } from './summaries/call-values.ts'
 import { type ChannelHealth, type ChannelHealthQuery, readChannelHealth } from './summaries/channel-health.ts'
-import { type DailyGroup, type DailyUsage, sumUsageByDay } from './summaries/daily-usage.ts'
+import { type DailyQuery, type DailyUsage, sumUsageByDay } from './summaries/daily-usage.ts'
 import {
   type ModelDay,
   type ModelOutcomes,
@@ -63,17 +63,18 @@ export interface CallPages {
 }
 
 /** Sums that a client reads. Each query ends with `caller`. */
-export interface CallSummaries {
+/** How the calls of each model ended. */
+export interface ModelSummaries {
+  readModelOutcomes(window: LogWindow, caller?: AbortSignal): Promise<ModelOutcomes[]>
+  sumModelDays(window: LogWindow, caller?: AbortSignal): Promise<ModelDay[]>
+}
+
+export interface CallSummaries extends ModelSummaries {
   summarizeCalls(window: AccountWindow, caller?: AbortSignal): Promise<CallSummary>
   callSeries(query: CallSeriesQuery, caller?: AbortSignal): Promise<CallSeriesPoint[]>
   listCallValues(query: InstallationFilter, caller?: AbortSignal): Promise<CallValues>
   readChannelHealth(query: ChannelHealthQuery, caller?: AbortSignal): Promise<ChannelHealth[]>
-  readModelOutcomes(window: LogWindow, caller?: AbortSignal): Promise<ModelOutcomes[]>
-  sumModelDays(window: LogWindow, caller?: AbortSignal): Promise<ModelDay[]>
-  sumUsageByDay(
-    query: AccountWindow & { readonly by: DailyGroup },
-    caller?: AbortSignal,
-  ): Promise<DailyUsage[]>
+  sumUsageByDay(query: DailyQuery, caller?: AbortSignal): Promise<DailyUsage[]>
   sumUsage(window: UsageWindow, caller?: AbortSignal): Promise<CallSums>
   sumCostByDay(window: AccountWindow, caller?: AbortSignal): Promise<DayCost[]>
   sumUsageByGroup(

@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { type AnswerOf, request } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
 import { useSession } from '../api/session.ts'
-import { printNumber } from '../format.ts'
+import { printNumber, printTime } from '../format.ts'
 import { t } from '../i18n.ts'
 import { Action } from '../ui/dialog.tsx'
 import { Badge, PageHeader } from '../ui/states.tsx'
@@ -53,9 +53,7 @@ function Keys({ keys }: Channel) {
         <li key={position} className="whitespace-nowrap">
           {position}: <code>{tail}</code>{' '}
           {until !== null && (
-            <Badge tone="warn">
-              {t('paused until {time}', { time: new Date(until).toLocaleTimeString() })}
-            </Badge>
+            <Badge tone="warn">{t('paused until {time}', { time: printTime(until) })}</Badge>
           )}
         </li>
       ))}

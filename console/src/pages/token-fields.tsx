@@ -1,6 +1,7 @@
 /** The fields that keys and management tokens share. */
 import { useQuery } from '@tanstack/react-query'
 import { catalogQuery } from '../api/catalog.ts'
+import { nameInZone } from '../format.ts'
 import { t } from '../i18n.ts'
 import { CheckField, Field } from '../ui/form.tsx'
 import { MultiSelect } from '../ui/multi-select.tsx'
@@ -13,7 +14,7 @@ interface TextProps {
 
 export const ExpiresField = (props: TextProps) => (
   <Field
-    label={t('Expires')}
+    label={nameInZone(t('Expires'))}
     hint={t('Refused from this time on. Leave empty for no expiry.')}
     type="datetime-local"
     {...props}

@@ -13,6 +13,7 @@ import { chooseLanguage, LANGUAGES, type Language, t, useLanguage } from '../i18
 import { NAVIGATION } from '../navigation.ts'
 import { SessionQuestions } from '../session-questions.tsx'
 import { applyTheme, THEMES, type Theme, theme } from '../theme.ts'
+import { whenIdle } from '../when-idle.ts'
 import { Button } from './button.tsx'
 import { SelectField } from './form.tsx'
 import { EmptyState, FormError } from './states.tsx'
@@ -86,12 +87,25 @@ function PendingRequests() {
   if (!data || data.data.length === 0) return null
   return (
     <span className="ml-auto rounded-full bg-accent px-1.5 font-medium text-on-accent text-xs">
-      {data.data.length}
-      {data.has_more && '+'}
-      <span className="sr-only"> {t('requests for keys')}</span>
+      <span aria-hidden="true">
+        {data.data.length}
+        {data.has_more && '+'}
+      </span>
+      <span className="sr-only">
+        {t('{count, plural, one {# request for a key} other {# requests for keys}}', {
+          count: data.data.length,
+        })}
+      </span>
     </span>
   )
 }
+
+const Brand = () => (
+  <span className="flex items-center gap-2.5 font-semibold text-lg tracking-tight">
+    <span aria-hidden="true" className="gate h-4 w-2.5 rounded-sm" />
+    Tollgate
+  </span>
+)
 
 interface NavigationProps {
   onSearch(): void
@@ -117,9 +131,8 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
   })
   return (
     <div className="flex h-full flex-col gap-4 overflow-y-auto p-3">
-      <p className="flex items-center gap-2.5 px-2 pt-1 font-semibold text-lg tracking-tight">
-        <span aria-hidden="true" className="gate h-4 w-2.5 rounded-sm" />
-        Tollgate
+      <p className="px-2 pt-1">
+        <Brand />
       </p>
       <AccountSwitcher />
       <Button
@@ -195,10 +208,8 @@ function usePalette() {
   const [typed, setTyped] = useState<string | null>(null)
   const isOpen = typed !== null
   const isFocused = useRef(false)
-  useEffect(() => {
-    // Loaded before it is needed, so that it opens at once.
-    void loadPalette().catch(() => undefined)
-  }, [])
+  // Loaded before it is needed, so that it opens at once, but after the page.
+  useEffect(() => whenIdle(() => void loadPalette().catch(() => undefined)), [])
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const { key, altKey } = event
@@ -260,7 +271,7 @@ export function Shell() {
         <Navigation onSearch={palette.open} />
       </aside>
       <header className="flex items-center justify-between border-line border-b bg-surface px-4 py-2 md:hidden">
-        <span className="font-semibold">Tollgate</span>
+        <Brand />
         <Button aria-haspopup="dialog" aria-expanded={isOpen} onClick={() => setOpen(true)}>
           {t('Menu')}
         </Button>

@@ -1,5 +1,6 @@
 /** Tables of records, and lists in all their states. */
 import type { ReactNode } from 'react'
+import { nameInZone } from '../format.ts'
 import { t } from '../i18n.ts'
 import { Button } from './button.tsx'
 import { EmptyState, Panel, type Query, QueryState } from './states.tsx'
@@ -8,6 +9,8 @@ import { SCROLLED_BY_KEYS } from './text.tsx'
 export interface Column<Row> {
   readonly name: string
   readonly isNumber?: boolean
+  /** True if its cells are times: the heading then names their time zone. */
+  readonly isTime?: boolean
   /** True if its texts are long and wrap. */
   readonly isText?: boolean
   cell(row: Row): ReactNode
@@ -31,13 +34,13 @@ export const Table = <Row,>({ caption, columns, rows, toKey = readId }: TablePro
       <caption className="sr-only">{caption}</caption>
       <thead className="border-line border-b text-quiet text-xs">
         <tr>
-          {columns.map(({ name, isNumber }) => (
+          {columns.map(({ name, isNumber, isTime }) => (
             <th
               key={name}
               scope="col"
-              className={`px-3 py-2 font-medium tracking-wide whitespace-nowrap ${isNumber ? 'text-right' : ''}`}
+              className={`px-3 py-2 font-medium tracking-wide ${isNumber ? 'text-right' : ''}`}
             >
-              {name}
+              {isTime ? nameInZone(name) : name}
             </th>
           ))}
         </tr>

@@ -1728,7 +1728,7 @@ t.test('usage by customer and period', async (t) => {
   t.test('of one account by model, and by what is named', async (t) => {
     t.match(await json('usage', '--account', rich), { by: 'model', account_id: rich })
     const { from = 0, to = 0, ...query } = asked.at(-1) ?? {}
-    t.same(query, { accountId: rich, by: 'model' })
+    t.same(query, { accountId: rich, by: 'model', timezone: 'UTC' })
     t.equal(to - from, 30 * DAY_MS + 1)
     t.match(await json('usage', '--by', 'day', '--period', 'all'), {
       rows: [{ day: '2026-10-31', cost: '2.5' }],

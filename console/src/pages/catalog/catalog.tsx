@@ -14,6 +14,7 @@ import { Actions } from '../../ui/form.tsx'
 import { ErrorState, FormError, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
 import { type Checked, Differences, isEmpty } from './difference.tsx'
 import { Entries } from './entries.tsx'
+import type { Place } from './entry-form.tsx'
 import { History } from './history.tsx'
 
 type Problem = Checked['problems'][number]
@@ -57,8 +58,8 @@ function describeCopies({ host, other_hosts: others }: AnswerOf<'showConfigurati
   )
 }
 
-/** Selects the place of a problem up to the end of its line. */
-function select(area: HTMLTextAreaElement | null, { line, column }: Problem): void {
+/** Selects a place up to the end of its line. */
+function select(area: HTMLTextAreaElement | null, { line, column }: Place): void {
   const lines = area?.value.split('\n') ?? []
   const from = lines.slice(0, line - 1).reduce((sum, { length }) => sum + length + 1, 0)
   const end = from + (lines[line - 1]?.length ?? 0)
@@ -119,13 +120,15 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
       onApplied()
     },
   })
-  const open = (problem: Problem) => select(area.current, problem)
+  const open = (place: Place) => select(area.current, place)
   const { data: checked } = check
   return (
     <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-4">
       {!isReadOnly && (
         <Entries
           text={text}
+          // A dialog that closes gives the focus back to its button first.
+          onOpen={(place) => setTimeout(() => open(place), 100)}
           onEdited={(edited) => {
             setText(edited)
             check.mutate(edited)

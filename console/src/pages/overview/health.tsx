@@ -100,7 +100,7 @@ function describeAlert({ type, subject_id: name }: Alert): string {
 function Alerts({ mayChange }: { readonly mayChange: boolean }) {
   const list = useList('listOperatorAlerts', {})
   const columns: Column<Alert>[] = [
-    { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Time'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
     { name: t('Alert'), cell: (alert) => <span className="whitespace-normal">{describeAlert(alert)}</span> },
     {
       name: t('Actions'),

@@ -93,7 +93,7 @@ function Course({ points }: { readonly points: readonly OverviewData[] }) {
         times={times}
         print={printShortCount}
         series={[
-          { name: t('All'), kind: 'line', tone: 'accent', values: computeRates(({ calls }) => calls) },
+          { name: t('All'), kind: 'line', tone: 'series-1', values: computeRates(({ calls }) => calls) },
           { name: t('Failed'), kind: 'line', tone: 'bad', values: computeRates(({ failed }) => failed) },
         ]}
       />
@@ -108,7 +108,7 @@ function Parts({ now: { engines, processes } }: { readonly now: Installation }) 
     { name: t('Host'), cell: ({ host }) => host },
     { name: t('Process id'), isNumber: true, cell: ({ pid }) => pid },
     { name: t('Version'), cell: ({ version }) => version },
-    { name: t('Since'), cell: ({ started_at }) => <Time at={started_at} /> },
+    { name: t('Since'), isTime: true, cell: ({ started_at }) => <Time at={started_at} /> },
     { name: t('Calls in flight'), isNumber: true, cell: ({ calls_in_flight }) => calls_in_flight },
     {
       name: t('Status'),
