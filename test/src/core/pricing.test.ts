@@ -883,6 +883,27 @@ t.test('budget follows periods', async (t) => {
     t.same([budget.at(MIDNIGHT).balance, budget.at(STARTS[1]!).balance], [10n, 70n])
   })
 
+  t.test('a period is forgotten when the second after it begins, unless a call of it goes on', async (t) => {
+    const spentIn = (goesOn: boolean) => {
+      const budget = new BudgetView(known({ spent: 90n }))
+      if (goesOn) budget.at(MIDNIGHT).admit(1n, true)
+      const balances = STARTS.map((start) => {
+        budget.at(start)
+        return budget.at(MIDNIGHT).balance
+      })
+      return balances.map((balance) => 100n - balance)
+    }
+    t.same(spentIn(false), [90n, 90n, 0n])
+    t.same(spentIn(true), [90n, 90n, 90n])
+  })
+
+  t.test('totals of a period from before make none be forgotten', async (t) => {
+    const budget = new BudgetView(known({ spent: 90n }))
+    budget.at(STARTS[1]!)
+    budget.update(MIDNIGHT - DAY_MS, { accountId: '', balance: 70n, held: 0n, used: 30n, version: 1n })
+    t.equal(budget.at(MIDNIGHT).balance, 10n)
+  })
+
   t.test('a budget that was changed is taken as it is now', async (t) => {
     const budget = new BudgetView(known({ spent: 90n }))
     budget.at(MIDNIGHT).admit(10n, true)
