@@ -93,6 +93,19 @@ const ApplyDialog = ({ checked, apply, isOpen, onClose }: ApplyDialogProps) => (
   </Dialog>
 )
 
+interface FindingsProps {
+  readonly checked: AnswerOf<'checkConfiguration'>
+  onOpen(place: Place): void
+}
+
+const Findings = ({ checked, onOpen }: FindingsProps) => (
+  <>
+    <Problems title={t('Problems')} problems={checked.problems} onOpen={onOpen} />
+    <Problems title={t('Warnings')} problems={checked.warnings} onOpen={onOpen} />
+    {checked.ok && <Differences checked={checked} />}
+  </>
+)
+
 interface EditorProps {
   readonly configuration: AnswerOf<'showConfiguration'>
   readonly isReadOnly: boolean
@@ -189,13 +202,7 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
       </div>
       <div className="flex flex-col gap-4">
         <ErrorState error={check.error} />
-        {checked && (
-          <>
-            <Problems title={t('Problems')} problems={checked.problems} onOpen={open} />
-            <Problems title={t('Warnings')} problems={checked.warnings} onOpen={open} />
-            {checked.ok && <Differences checked={checked} />}
-          </>
-        )}
+        {checked && <Findings checked={checked} onOpen={open} />}
       </div>
       <ApplyDialog checked={checked} apply={apply} isOpen={isAsking} onClose={() => setAsking(false)} />
     </div>
