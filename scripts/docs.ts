@@ -203,7 +203,7 @@ const splitCells = (row: string): string[] =>
     .split(/(?<!\\)\|/)
     .map((cell) => cell.trim())
 
-/** A section's claims with what came of their commands when they were last run. */
+/** Prints the claims of a section, each with the last result of its command. */
 function listProofs(section: string): Table {
   const records = readRecords()
   const rows = listClaims()

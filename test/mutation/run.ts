@@ -19,6 +19,7 @@ import { join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { UsageError } from '../../bench/harness/command-line.ts'
+import { runTestProgram } from '../support/program-run.ts'
 import { AREAS, type Area } from './areas.ts'
 import { EQUIVALENTS, type Equivalent } from './equivalents.ts'
 
@@ -161,7 +162,7 @@ async function testArea(stryker: string, area: Area): Promise<Outcome> {
   }
 }
 
-const scoreOf = ({ mutants, noticed, equivalent }: Outcome): number =>
+const computeScore = ({ mutants, noticed, equivalent }: Outcome): number =>
   (100 * noticed) / (mutants - equivalent)
 
 const formatRow = (outcome: Outcome): string =>
@@ -171,7 +172,7 @@ const formatRow = (outcome: Outcome): string =>
     outcome.noticed,
     outcome.equivalent,
     outcome.survivors.length,
-    `${scoreOf(outcome).toFixed(1)} %`,
+    `${computeScore(outcome).toFixed(1)} %`,
     outcome.minutes,
   ].join(' | ')} |`
 
@@ -210,14 +211,8 @@ async function main(words: readonly string[]): Promise<number> {
   }
   writeReport(outcomes.filter(({ isWhole }) => isWhole))
   const isEnough = (outcome: Outcome) =>
-    outcome.isWhole && outcome.unknown.length === 0 && scoreOf(outcome) >= AIM_PERCENT
+    outcome.isWhole && outcome.unknown.length === 0 && computeScore(outcome) >= AIM_PERCENT
   return outcomes.every(isEnough) ? 0 : 1
 }
 
-try {
-  process.exitCode = await main(process.argv.slice(2))
-} catch (error) {
-  if (!(error instanceof UsageError)) throw error
-  process.stderr.write(`${error.message}\n\n${USAGE}`)
-  process.exitCode = 2
-}
+await runTestProgram(USAGE, (_, words) => main(words))

@@ -115,7 +115,7 @@ interface TooltipProps {
   cell(series: number): ReactNode
 }
 
-/** Stands beside the instant, over the half of the chart that is not looked at. What it says, the plot is named by. */
+/** Shows the values beside the pointer, on the side with more room. The plot's own label repeats them for screen readers. */
 const Tooltip = ({ interval, left, isLate, series, cell }: TooltipProps) => (
   <div
     aria-hidden="true"

@@ -228,9 +228,10 @@ t.test('every scalar of the demonstration can be changed, and nothing else chang
 
 t.test('the forms have each field of a model and a channel, or lead to its line', async (t) => {
   // Not a static import: what it imports is compiled with the console.
-  const { fitsForm, listGroups, ONLY_IN_TEXT, parseField, printField } = await import(
-    new URL('../../../console/src/pages/catalog/fields.ts', import.meta.url).href
-  )
+  const load = (name: string) =>
+    import(new URL(`../../../console/src/pages/catalog/${name}.ts`, import.meta.url).href)
+  const { listGroups, ONLY_IN_TEXT } = await load('fields')
+  const { fitsForm, parseField, printField } = await load('field-text')
   const { pricing, ...model } = modelEntry.shape
   const known = {
     models: [...Object.keys(model), ...Object.keys(pricing.unwrap().shape).map((name) => `pricing.${name}`)],

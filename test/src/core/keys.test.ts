@@ -468,7 +468,11 @@ t.test('tokens', async (t) => {
     t.equal(operatorAccess(machine), 'open')
     t.equal(operatorAccess({ ...machine, isLoopback: false }), 'closed')
     t.equal(operatorAccess({ ...machine, hasAdminListener: true }), 'closed')
-    t.equal(operatorAccess({ ...machine, isPublicProfile: true }), 'closed', 'a proxy may stand in front')
+    t.equal(
+      operatorAccess({ ...machine, isPublicProfile: true }),
+      'closed',
+      'the request may come through a proxy',
+    )
     t.same(operatorAccess({ ...machine, token: 'x', isPublicProfile: true }), { token: 'x' })
     t.ok(sameToken('x', 'x'))
     for (const other of ['', 'y', 'xx']) t.notOk(sameToken('x', other), other)

@@ -7,16 +7,8 @@ import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { useFields } from '../../ui/fields.ts'
 import { CheckFields, DialogForm, Field, SelectField, TextAreaField } from '../../ui/form.tsx'
-import {
-  type EntryList,
-  type FieldSpec,
-  fitsForm,
-  listGroups,
-  ONLY_IN_TEXT,
-  parseField,
-  printField,
-  readField,
-} from './fields.ts'
+import { fitsForm, parseField, printField, readField } from './field-text.ts'
+import { type EntryList, type FieldSpec, listGroups, ONLY_IN_TEXT } from './fields.ts'
 
 export type Entry = AnswerOf<'editConfiguration'>['models'][number]
 type Edit = NonNullable<InputOf<'editConfiguration'>['edits']>[number]

@@ -35,7 +35,7 @@ function Preview({ file }: { readonly file: File }) {
       )}
       {/* biome-ignore lint/a11y/useMediaCaption: models generate no captions, and an empty track would offer captions that do not exist. */}
       {role === 'video' && <video src={address} controls className="max-h-96 max-w-full rounded-md" />}
-      {/* biome-ignore lint/a11y/useMediaCaption: as with video. */}
+      {/* biome-ignore lint/a11y/useMediaCaption: models generate no captions for sound either. */}
       {role === 'audio' && <audio src={address} controls className="w-full" />}
       <p className="flex flex-wrap items-center gap-x-4 text-sm">
         <Anchor isAmongWords href={address} download>
