@@ -90,7 +90,6 @@ function EditKey({ item }: { readonly item: Key }) {
     meta: { done: t('Key changed'), changes: ['/keys'] },
     mutationFn: () => request('updateKey', { id, ...findChanges(saved, values) }),
     onSuccess: (changed) => {
-      form.reset(toValues(changed))
       queries.setQueryData(['/keys/{id}' satisfies OperationPath, { id }], changed)
     },
   })
