@@ -2,23 +2,12 @@
  * `npm run test:mutation`: Stryker changes the code of money and state, one operator or condition at a time, and runs the tests
  * that reach it. What no test notices is a survivor: it gets a test, goes, or is listed in `equivalents.ts` with a reason.
  */
-import { execFile } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { promisify } from 'node:util'
 import { UsageError } from '../../bench/harness/command-line.ts'
+import { installPackages } from '../support/npm-packages.ts'
 import { runTestProgram } from '../support/program-run.ts'
 import { AREAS, type Area } from './areas.ts'
 import { EQUIVALENTS, type Equivalent } from './equivalents.ts'
@@ -29,7 +18,7 @@ const USAGE = `npm run test:mutation -- [areas]
 `
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const HERE = fileURLToPath(new URL('.', import.meta.url))
-const CACHE = join(ROOT, 'node_modules/.cache/tollgate-mutation')
+const STRYKER = 'node_modules/@stryker-mutator/core/dist/src/index.js'
 const REPORT = join(HERE, 'report.md')
 const AIM_PERCENT = 95
 /** More memory than loaded test files take is freed with their process. */
@@ -68,25 +57,6 @@ interface Outcome {
 }
 
 const say = (line: string) => void process.stdout.write(`${line}\n`)
-
-async function installStryker(): Promise<string> {
-  const manifest = join(HERE, 'package.json')
-  const hash = createHash('sha256').update(readFileSync(manifest)).digest('hex').slice(0, 16)
-  const folder = join(CACHE, hash)
-  if (!existsSync(folder)) {
-    mkdirSync(CACHE, { recursive: true })
-    const making = mkdtempSync(join(CACHE, 'making-'))
-    try {
-      cpSync(manifest, join(making, 'package.json'))
-      const args = ['install', '--no-audit', '--no-fund', '--no-package-lock', '--ignore-scripts']
-      await promisify(execFile)('npm', args, { cwd: making })
-      renameSync(making, folder)
-    } finally {
-      rmSync(making, { recursive: true, force: true })
-    }
-  }
-  return join(folder, 'node_modules/@stryker-mutator/core/dist/src/index.js')
-}
 
 function chooseAreas(words: readonly string[]): readonly Area[] {
   const unknown = words.find((word) => !AREAS.some(({ name }) => name === word))
@@ -197,7 +167,7 @@ async function main(words: readonly string[]): Promise<number> {
     return 0
   }
   const areas = chooseAreas(words)
-  const stryker = await installStryker()
+  const stryker = join(await installPackages(join(HERE, 'package.json')), STRYKER)
   process.env.TAP_TIMEOUT = '0'
   const outcomes: Outcome[] = []
   for (const area of areas) {
