@@ -21,6 +21,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: 'src/core/keys/ids.ts',
+    code: 'last === undefined',
+    mutant: 'true',
+    why: 'the codes of a prefix are only kept to save time',
+  },
+  {
+    file: 'src/core/keys/ids.ts',
     code: 'last.time !== now',
     mutant: 'true',
     why: 'the same time is written again',
