@@ -46,7 +46,7 @@ t.test('report', async (t) => {
       ageSeconds: 15,
       polls: 2_000,
       lateness: times,
-      residentMiBByRole: { tasks: 150 },
+      residentMiBByRole: { settler: 150 },
       tasksMiBBefore: 100,
     },
     end: { seconds: 22, cpuMsByRole: { tasks: 6_000 }, spreadSeconds: 20, endToRow: times, seenToRow: times },
