@@ -10,6 +10,6 @@ export default [
     path: ['index.html', ...named].map((name) => `console/dist/${name}.br`),
     brotli: false,
     gzip: false,
-    limit: '180 kB',
+    limit: '150 kB',
   },
 ]

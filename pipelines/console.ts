@@ -1,8 +1,9 @@
 /** `GET /console`: the web console. Its files have hashed names; every other path is a page of the application. */
-import { of } from 'rxjs'
+import { from, of } from 'rxjs'
 import { Failure } from '../schemas/failure.ts'
 import type { ConsoleFile } from '../src/console/files.ts'
 import type { GatewayRequest, Handler, HeaderList } from '../src/http/handler.ts'
+import { acceptsCoding, compressReply } from './calls/compression.ts'
 
 export interface Console {
   /** By their path; empty where the console was not built. */
@@ -27,18 +28,9 @@ const PAGE_HEADERS: HeaderList = [
 ]
 const IMMUTABLE = 'public, max-age=31536000, immutable'
 
-/** The weight of a coding that a client refuses. */
-const NOT_ACCEPTED = /^q=0(?:\.0*)?$/i
-
 /** Returns whether the console is served under the host name of the request. */
 export const isAtHost = ({ host }: Console, { header }: Pick<GatewayRequest, 'header'>): boolean =>
   host === null || header('host').replace(/:\d+$/, '') === host
-
-const acceptsBrotli = (accepted: string): boolean =>
-  accepted.split(',').some((coding) => {
-    const [name, ...parameters] = coding.split(';').map((part) => part.trim())
-    return name === 'br' && !parameters.some((parameter) => NOT_ACCEPTED.test(parameter))
-  })
 
 /** @throws Failure `not_found`; `service_unavailable` where the console was not built */
 export const consolePage =
@@ -59,14 +51,18 @@ export const consolePage =
         'service_unavailable',
         'The console was not built. Run "npm install" in the folder of the service, and start it again.',
       )
-    const isCompressed = file.brotli !== null && acceptsBrotli(header('accept-encoding'))
-    const headers: HeaderList = [
-      ['content-type', file.type],
-      ['cache-control', isAsset ? IMMUTABLE : 'no-cache'],
-      ['vary', 'accept-encoding'],
-      ...(isCompressed ? ([['content-encoding', 'br']] as const) : []),
-      ...(isAsset ? [] : PAGE_HEADERS),
-    ]
-    const body = isCompressed ? file.brotli! : file.bytes
-    return of({ type: 'full', status: 200, headers, body })
+    const accepted = header('accept-encoding')
+    const reply = {
+      type: 'full' as const,
+      status: 200,
+      headers: [
+        ['content-type', file.type],
+        ['cache-control', isAsset ? IMMUTABLE : 'no-cache'],
+        ...(isAsset ? [] : PAGE_HEADERS),
+      ] satisfies HeaderList,
+    }
+    if (file.brotli === null || !acceptsCoding(accepted, 'br'))
+      return from(compressReply({ ...reply, body: file.bytes }, accepted))
+    const headers = [...reply.headers, ['vary', 'accept-encoding'], ['content-encoding', 'br']] as const
+    return of({ ...reply, headers, body: file.brotli })
   }

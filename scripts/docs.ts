@@ -52,6 +52,7 @@ import { createMetrics } from '../src/telemetry/metrics.ts'
 import { commandTree } from '../test/src/cli/support.ts'
 import { CHAT_PROVIDERS } from '../test/support/chat-providers.ts'
 import { filesUnder, ROOT, readText } from '../test/support/source-files.ts'
+import { listClaims, listSections, readRecords, renderProof } from './proof.ts'
 
 /** Null: prose, which the page has. */
 type Cell = string | null
@@ -202,7 +203,17 @@ const splitCells = (row: string): string[] =>
     .split(/(?<!\\)\|/)
     .map((cell) => cell.trim())
 
+/** A section's claims with what came of their commands when they were last run. */
+function listProofs(section: string): Table {
+  const records = readRecords()
+  const rows = listClaims()
+    .filter((claim) => claim.section === section)
+    .map(({ name, command }): Cell[] => [code(name), null, null, ...renderProof(records[command])])
+  return { head: ['name', 'claim', 'checked by', 'takes', 'last result'], rows }
+}
+
 const TABLES: Readonly<Record<string, Table>> = {
+  ...Object.fromEntries(listSections().map((section) => [section, listProofs(section)])),
   'bench-aims': copyBenchTable('Aims: Tollgate with everything on'),
   'bench-settled': copyBenchTable('CPU of all processes and engines together, µs per settled call'),
   bounds: { head: ['field', 'bound'], rows: Object.entries(BOUNDS) },

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { printCurl } from '../console/src/curl.ts'
-import { parseAmount, printAmount, printExact } from '../console/src/format.ts'
+import { fillIn, parseAmount, printAmount, printExact } from '../console/src/format.ts'
 import { findChanges, type Key, toValues } from '../console/src/pages/keys/values.ts'
 import { NO_ANSWER, withChunk } from '../console/src/pages/playground/answer.ts'
 import {
@@ -408,4 +408,11 @@ t.test('links keep ids of digits', async (t) => {
     t.same(readSearch(printSearch({ create: true })), { create: true })
     t.same(validateTexts('task')(readSearch('?create=true&task=')), {})
   })
+})
+
+t.test('a text has its values filled in', async (t) => {
+  const calls = '{count, plural, one {# call} other {# calls}} of {name}, {count} in all'
+  t.equal(fillIn(calls, { count: 1, name: 'Ada' }), '1 call of Ada, 1 in all')
+  t.equal(fillIn(calls, { count: 1200, name: '{count}' }), '1,200 calls of {count}, 1200 in all')
+  t.equal(fillIn('Nothing to fill in', {}), 'Nothing to fill in')
 })

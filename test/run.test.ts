@@ -7,11 +7,14 @@ import { ROOT } from './support/source-files.ts'
 const RUN_BOUND_MS = 120_000
 const TAP = "import t from 'tap'\n"
 
-const runTests = (...words: readonly string[]) =>
+const runTests = (...words: readonly string[]) => runTestsWithin(undefined, ...words)
+
+const runTestsWithin = (seconds: number | undefined, ...words: readonly string[]) =>
   spawnSync(process.execPath, ['test/support/run.ts', ...words], {
     cwd: ROOT,
     encoding: 'utf8',
     timeout: RUN_BOUND_MS,
+    env: { ...process.env, ...(seconds !== undefined && { TAP_TIMEOUT: String(seconds) }) },
   })
 
 for (const word of ['test/no-such.test.ts', '--with=test/no-such-folder', '--no-such-option'])
@@ -53,4 +56,18 @@ t.test('what passes is said in a few lines', async (t) => {
   const run = runTests(relative(ROOT, folder))
   t.equal(run.status, 0)
   t.match(run.stdout, /^\nall output: \S+\.tap\n1 passed, 0 failed, 1 files, \d+ s\n$/)
+})
+
+t.test('a file that computes without end fails at its time limit, and the others run', async (t) => {
+  const folder = relative(
+    ROOT,
+    t.testdir({
+      'endless.test.ts': `${TAP}t.test('loop', async () => {\n  for (;;);\n})\n`,
+      'passes.test.ts': `${TAP}t.ok(true)\n`,
+    }),
+  )
+  const run = runTestsWithin(1, folder)
+  t.equal(run.status, 1)
+  t.match(run.stdout, `FAILED ${join(folder, 'endless.test.ts')}`)
+  t.match(run.stdout, /^1 passed, \d failed, 2 files, \d+ s$/m)
 })

@@ -2,7 +2,7 @@
  * The bench of the idle service, as `npm install && npm start` runs it: memory and CPU of each process, the time of a start,
  * and the size of the installation.
  */
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readRunning } from '../../src/embedded/data-dir.ts'
@@ -11,14 +11,16 @@ import { FLAG, givenOptions, TEXT, wholeNumber } from '../harness/command-line.t
 import { diskBytes } from '../harness/disk.ts'
 import { ROOT } from '../harness/machine.ts'
 import { commandLine, cpuNs, processTree, proportionalBytes } from '../harness/proc.ts'
-import { interruptible, runProgram, sayOnStderr, withFacts } from '../harness/program.ts'
+import { interruptible, type RunFacts, runProgram, sayOnStderr, withFacts } from '../harness/program.ts'
 import { SERVE, stripTypes } from '../harness/service.ts'
 import { untilReady } from '../harness/wait.ts'
 import { enterWorkFolder } from '../harness/work-folder.ts'
+import { runLines } from '../report/report.ts'
 
 const DEFAULT_SECONDS = 60
 /** By then the first rounds of background work have run, and their garbage is collected. */
 const SETTLE_MS = 60_000
+const REPORT = join(ROOT, 'bench/results/idle.md')
 const MS_PER_SECOND = 1000
 const BYTES_PER_MIB = 2 ** 20
 const NS_PER_SECOND = 1e9
@@ -77,27 +79,32 @@ interface Results {
   readonly rows: readonly Row[]
   readonly first: Start
   readonly again: Start
-  readonly busyBeforePercent: number
 }
 
 const printStart = ({ seconds, cpuSeconds }: Start): string =>
   `ready after ${seconds.toFixed(1)} s, of which ${cpuSeconds.toFixed(1)} s of CPU`
 
-function printResults({ rows, first, again, busyBeforePercent }: Results): string {
+function printResults(results: Results & RunFacts, seconds: number): string {
+  const { rows, first, again } = results
   const sum = (of: (row: Row) => number) => rows.reduce((total, row) => total + of(row), 0)
   const total = { name: 'all', mib: sum(({ mib }) => mib), corePercent: sum((row) => row.corePercent) }
   const lines = [...rows.toSorted((a, b) => b.mib - a.mib), total].map(
     ({ name, mib, corePercent }) =>
       `| ${name.slice(0, 60).padEnd(60)} | ${mib.toFixed(1).padStart(8)} | ${corePercent.toFixed(2).padStart(6)} |`,
   )
-  return `| ${'process'.padEnd(60)} | ${'MiB, PSS'.padStart(8)} | core % |
+  return `# The idle service
+
+${runLines(results, `${seconds} s at rest`)
+  .map((line) => `- ${line}`)
+  .join('\n')}
+
+| ${'process'.padEnd(60)} | ${'MiB, PSS'.padStart(8)} | core % |
 |${'-'.repeat(62)}|---------:|-------:|
 ${lines.join('\n')}
 
-first start: ${printStart(first)}
-another start: ${printStart(again)}
-installed: ${measureMib(ROOT)} MiB, of which node_modules ${measureMib(join(ROOT, 'node_modules'))} MiB, without caches
-the machine was ${busyBeforePercent.toFixed(0)} % busy with other work
+- first start: ${printStart(first)}
+- another start: ${printStart(again)}
+- installed: ${measureMib(ROOT)} MiB, of which node_modules ${measureMib(join(ROOT, 'node_modules'))} MiB, without caches
 `
 }
 
@@ -118,7 +125,9 @@ const run = ({ seconds }: Options): Promise<number> =>
         await delay(SETTLE_MS)
         return { rows: await measureRest(again.child.pid, seconds), first, again }
       })
-      process.stdout.write(printResults(results))
+      const report = printResults(results, seconds)
+      process.stdout.write(report)
+      writeFileSync(REPORT, report)
       return 0
     } finally {
       await endAll()

@@ -1,14 +1,15 @@
-/** Chooses the account that the page shows, or creates an organization. */
-import { useQueryClient } from '@tanstack/react-query'
+/** Chooses the account that the page shows. */
 import { useNavigate } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
-import { useState } from 'react'
-import { request } from './api/client.ts'
-import { sessionQuery, useAccount, useSession } from './api/session.ts'
+import { lazy, Suspense, useState } from 'react'
+import { useAccount, useSession } from './api/session.ts'
 import { t } from './i18n.ts'
 import { Button } from './ui/button.tsx'
 import { SelectField } from './ui/form.tsx'
-import { NameDialog } from './ui/name-dialog.tsx'
+
+const CreateOrganization = lazy(async () => ({
+  default: (await import('./create-organization.tsx')).CreateOrganization,
+}))
 
 /** Changes the account and keeps the rest of the URL. */
 export function AccountSwitcher() {
@@ -38,29 +39,11 @@ export function AccountSwitcher() {
       >
         <Plus aria-hidden size={16} />
       </Button>
-      {isCreating && <CreateOrganization onClose={() => setCreating(false)} />}
+      {isCreating && (
+        <Suspense>
+          <CreateOrganization onClose={() => setCreating(false)} />
+        </Suspense>
+      )}
     </div>
-  )
-}
-
-function CreateOrganization({ onClose }: { onClose(): void }) {
-  const [idempotencyKey] = useState(() => crypto.randomUUID())
-  const queries = useQueryClient()
-  const navigate = useNavigate()
-  const create = async (name: string) => {
-    const { id } = await request('createOrganization', { name }, { idempotencyKey })
-    await queries.invalidateQueries(sessionQuery)
-    onClose()
-    await navigate({ to: '/members', search: { account: id } })
-  }
-  return (
-    <NameDialog
-      title={t('Create an organization')}
-      description={t('Members share its wallet. You become its owner.')}
-      maxLength={100}
-      submit={t('Create')}
-      onName={create}
-      onClose={onClose}
-    />
   )
 }

@@ -29,8 +29,8 @@ export function forgetUser(): void {
   for (const name of Object.keys(localStorage)) if (name.startsWith(KEPT)) localStorage.removeItem(name)
 }
 
-/** Removes what the tab keeps for another user than this one. */
-export function keepDraftsOf(userId: string): void {
+/** Removes what the tab keeps of any user but this one. */
+export function forgetOtherUsers(userId: string): void {
   const owner = sessionStorage.getItem(OWNER)
   if (owner === userId) return
   if (owner !== null) sessionStorage.clear()

@@ -1,4 +1,4 @@
-/** Formats amounts, numbers and times, in the time zone that the user chose. */
+/** Formats texts, amounts, numbers and times, in the time zone that the user chose. */
 
 const STORED = 'tollgate-time-zone'
 const MINUTE_MS = 60_000
@@ -14,6 +14,19 @@ export const printShortCount = (value: number): string => SHORT_COUNT.format(val
 
 /** Prints an amount in its short form, for charts. */
 export const printShortAmount = (value: number): string => SHORT_AMOUNT.format(value)
+
+/** `{count, plural, one {# call} other {# calls}}`: `#` is the number; a language without `one` has only `other`. */
+const PLURAL = /\{(\w+), plural, (?:one \{([^{}]*)\} )?other \{([^{}]*)\}\}/g
+const VALUE = /\{(\w+)\}/g
+
+/** Fills in the values of a text. */
+export const fillIn = (text: string, values: Readonly<Record<string, unknown>>): string =>
+  text
+    .replace(PLURAL, (_, name: string, one: string | undefined, other: string) => {
+      const count = Number(values[name])
+      return (count === 1 && one !== undefined ? one : other).replace('#', printNumber(count))
+    })
+    .replace(VALUE, (_, name: string) => String(values[name] ?? ''))
 
 const AMOUNT = /^(-?)(\d+)(?:\.(\d+))?$/
 

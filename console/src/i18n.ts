@@ -1,13 +1,15 @@
 /** Languages. English texts are the ids; choosing another language loads its translations. */
-import { i18n } from '@lingui/core'
-import { compileMessage } from '@lingui/message-utils/compileMessage'
+import { useSyncExternalStore } from 'react'
+import { fillIn } from './format.ts'
 
 export const LANGUAGES = { en: 'English', zh: '中文' } as const
 export type Language = keyof typeof LANGUAGES
 
 const STORED = 'tollgate-language'
 
-i18n.setMessagesCompiler(compileMessage)
+let language: Language = 'en'
+let texts: Readonly<Record<string, string>> = {}
+const listeners = new Set<() => void>()
 
 const isLanguage = (text: string | null): text is Language => text !== null && Object.hasOwn(LANGUAGES, text)
 
@@ -18,17 +20,26 @@ export function choosePreferredLanguage(): Language {
   return navigator.language.toLowerCase().startsWith('zh') ? 'zh' : 'en'
 }
 
-export async function activateLanguage(language: Language): Promise<void> {
-  const messages = language === 'zh' ? (await import('./locales/zh.json')).default : {}
-  i18n.load(language, messages)
-  i18n.activate(language)
-  document.documentElement.lang = language
+export async function activateLanguage(chosen: Language): Promise<void> {
+  texts = chosen === 'zh' ? (await import('./locales/zh.json')).default : {}
+  language = chosen
+  document.documentElement.lang = chosen
+  for (const listener of listeners) listener()
 }
 
-export async function chooseLanguage(language: Language): Promise<void> {
-  localStorage.setItem(STORED, language)
-  await activateLanguage(language)
+export async function chooseLanguage(chosen: Language): Promise<void> {
+  localStorage.setItem(STORED, chosen)
+  await activateLanguage(chosen)
 }
 
-/** Translates a text. The router renders a page again when the language changes. */
-export const t = (message: string, values?: Record<string, unknown>): string => i18n._(message, values)
+const onLanguage = (listener: () => void): (() => void) => {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+/** Returns the language; the component renders again when the user chooses another one. */
+export const useLanguage = (): Language => useSyncExternalStore(onLanguage, () => language)
+
+/** Translates a text and fills in its values. */
+export const t = (message: string, values: Readonly<Record<string, unknown>> = {}): string =>
+  fillIn(texts[message] ?? message, values)

@@ -1,8 +1,6 @@
 /** Starts the console in the browser. */
 import './styles.css'
 import { CSPProvider } from '@base-ui/react/csp-provider'
-import { i18n } from '@lingui/core'
-import { I18nProvider } from '@lingui/react'
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { createRoot } from 'react-dom/client'
@@ -66,10 +64,8 @@ const queries = new QueryClient({
 const router = makeRouter(queries)
 createRoot(document.getElementById('root')!).render(
   <CSPProvider disableStyleElements>
-    <I18nProvider i18n={i18n}>
-      <QueryClientProvider client={queries}>
-        <RouterProvider router={router} />
-      </QueryClientProvider>
-    </I18nProvider>
+    <QueryClientProvider client={queries}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>
   </CSPProvider>,
 )

@@ -1,9 +1,9 @@
 /** The routes of the console. Each page is a separate chunk, loaded when it is first opened. */
-import { useLingui } from '@lingui/react'
 import type { QueryClient } from '@tanstack/react-query'
 import { createRootRouteWithContext, createRoute, createRouter, redirect } from '@tanstack/react-router'
 import { type FunctionComponent, useState } from 'react'
 import { sessionQuery } from './api/session.ts'
+import { useLanguage } from './i18n.ts'
 import { printSearch, readSearch, validateTexts } from './search.ts'
 import { PageLoader } from './ui/page-loader.tsx'
 import { Shell } from './ui/shell.tsx'
@@ -21,9 +21,9 @@ function lazyPage<Name extends string>(load: Load<Name>, name: Name) {
   const loadPage = async () => {
     Page = (await load())[name]
   }
-  // biome-ignore lint/correctness/noComponentHookFactories: this runs once for each page, as the module loads.
+  // biome-ignore lint/correctness/noComponentHookFactories: it runs once for each route while this module loads, so React never meets a new component for the same page.
   const Localized = () => {
-    useLingui()
+    useLanguage()
     const [, renderAgain] = useState(false)
     return Page === null ? <PageLoader load={loadPage} onLoaded={() => renderAgain(true)} /> : <Page />
   }
@@ -74,6 +74,12 @@ const confirmEmail = createRoute({
   getParentRoute: () => beforeSignIn,
   path: '/confirm-email',
   component: lazyPage(() => import('./pages/sign-in/confirm-email.tsx'), 'ConfirmEmail'),
+})
+
+const status = createRoute({
+  getParentRoute: () => beforeSignIn,
+  path: '/status',
+  component: lazyPage(() => import('./pages/status/status.tsx'), 'Status'),
 })
 
 /** Pages that need a session. */
@@ -256,7 +262,7 @@ const channels = createPage(
 const notFound = createPage('$', () => import('./pages/not-found.tsx'), 'NotFound')
 
 const routeTree = root.addChildren([
-  beforeSignIn.addChildren([signIn, signUp, providerReturn, recovery, confirmEmail]),
+  beforeSignIn.addChildren([signIn, signUp, providerReturn, recovery, confirmEmail, status]),
   signedIn.addChildren([
     home,
     calls,

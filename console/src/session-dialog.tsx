@@ -5,13 +5,14 @@ import { type Question, request } from './api/client.ts'
 import { useGet } from './api/read.ts'
 import { type Session, sessionQuery } from './api/session.ts'
 import { t } from './i18n.ts'
+import { PasswordField } from './pages/sign-in/fields.tsx'
 import { Providers } from './pages/sign-in/frame.tsx'
 import { provePasskey } from './pages/sign-in/passkey.ts'
 import { onAnnouncedSession } from './pages/sign-in/remembered.ts'
 import { SignInWays } from './pages/sign-in/ways.tsx'
 import { Button } from './ui/button.tsx'
 import { Dialog } from './ui/dialog.tsx'
-import { Actions, Field, Form, FormProblem } from './ui/form.tsx'
+import { Actions, Form, FormProblem } from './ui/form.tsx'
 import { FormError, QueryState } from './ui/states.tsx'
 
 interface AnswerProps {
@@ -39,17 +40,7 @@ function Confirmation({ onSession, onRefused }: AnswerProps) {
   const hasPasskey = ways.data.passkeys.length > 0
   return (
     <Form error={byPassword.error} onSubmit={() => hasPassword && byPassword.mutate()}>
-      {hasPassword && (
-        <Field
-          label={t('Password')}
-          name="password"
-          type="password"
-          autoComplete="current-password"
-          required
-          value={password}
-          onText={setPassword}
-        />
-      )}
+      {hasPassword && <PasswordField value={password} onText={setPassword} />}
       {!hasPassword && !hasPasskey && <p>{t('Sign out, sign in again, and then try again.')}</p>}
       <FormProblem />
       <FormError error={byPasskey.error} />

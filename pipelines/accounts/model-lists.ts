@@ -202,6 +202,7 @@ const printModel = (catalog: Catalog, model: Model, now: number) => {
     callable: entry.callable,
     endpoint_type: entry.endpoint_type,
     supported_protocols: catalog.supportedProtocols(model),
+    translated_protocols: catalog.translatedProtocols(model),
     aliases: entry.aliases,
     context_window: entry.context_window ?? null,
     max_output_tokens: entry.max_output_tokens ?? null,
@@ -240,17 +241,17 @@ export const answerWithModel = (deps: ModelsDeps): Stage<AuthenticatedCall, neve
 /** Returns a model in the shape of the generate-content protocol: its methods are those that the model supports. */
 function printContentModel(catalog: Catalog, found: Model): ContentModel {
   const { id, entry } = found
-  const isServed = catalog.supportedProtocols(found).includes(CONTENT_PROTOCOL)
-  const counts = catalog
-    .routes(found, CONTENT_PROTOCOL)
-    .some(({ channel }) => channel.protocol === CONTENT_PROTOCOL)
+  const routes = catalog.routes(found, CONTENT_PROTOCOL)
+  const counts = routes.some(
+    ({ channel: { protocol, serve } }) => protocol === CONTENT_PROTOCOL || serve.includes(CONTENT_PROTOCOL),
+  )
   return {
     name: resourceName(id),
     displayName: displayName(entry),
     ...(entry.context_window != null && { inputTokenLimit: entry.context_window }),
     ...(entry.max_output_tokens != null && { outputTokenLimit: entry.max_output_tokens }),
     supportedGenerationMethods: [
-      ...(isServed ? ['generateContent', 'streamGenerateContent'] : []),
+      ...(routes.length > 0 ? ['generateContent', 'streamGenerateContent'] : []),
       ...(counts ? ['countTokens'] : []),
     ],
   }

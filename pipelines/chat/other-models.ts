@@ -38,13 +38,13 @@ const findAt = (
 
 /**
  * Returns the other models that the key may call.
- * @param routes of the call, of any model
+ * @param serving the models that may serve the call, with their routes
  * @param isPriced whether a model has a price for the service tier of the call
  */
 export function listOtherModels(
   catalog: Catalog,
   { call, known }: ReadCall,
-  routes: readonly Route[],
+  serving: readonly { readonly routes: readonly Route[] }[],
   isPriced: (model: Model) => boolean,
 ): readonly PricedOther[] {
   if (call.otherModels === undefined) return NO_OTHERS
@@ -52,7 +52,10 @@ export function listOtherModels(
     const model = catalog.resolve(other.name)
     if (model === null || !model.entry.callable || !mayCall(catalog, known, model) || !isPriced(model))
       return []
-    return routes.some((route) => findAt(catalog, route, model) !== undefined) ? [{ ...other, model }] : []
+    const isServed = serving.some(({ routes }) =>
+      routes.some((route) => findAt(catalog, route, model) !== undefined),
+    )
+    return isServed ? [{ ...other, model }] : []
   })
 }
 

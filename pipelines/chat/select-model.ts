@@ -78,10 +78,10 @@ export const selectModel =
     requireTierPrice(call, model)
     const routes = listRoutes(catalog, model, call.protocol)
     const fallbacks = model.entry.fallbacks.length === 0 ? NO_FALLBACKS : listFallbacks(catalog, call, model)
-    const [first, ...next] = routes.length > 0 ? [{ model, routes }, ...fallbacks] : fallbacks
+    const serving = routes.length > 0 ? [{ model, routes }, ...fallbacks] : fallbacks
+    const [first, ...next] = serving
     if (first === undefined) throw notServed(catalog, call.protocol, model)
-    const all = [first, ...next].flatMap((served) => served.routes)
-    const others = listOtherModels(catalog, call, all, (other) => hasTierPrice(call, other))
+    const others = listOtherModels(catalog, call, serving, (other) => hasTierPrice(call, other))
     return { ...call, catalog, requested: model, ...first, fallbacks: next, others }
   }
 

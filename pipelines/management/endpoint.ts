@@ -1,10 +1,11 @@
 /** Serves an operation as an endpoint of the management API, opened by the console's session or by a management token. */
-import { from, map, of } from 'rxjs'
+import { concatMap, from, of } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import type { Operation } from '../../schemas/management/operation.ts'
 import { isTooDeep } from '../../src/core/json/exact.ts'
 import { MAX_JSON_LEVELS } from '../../src/core/json/scanner/tape.ts'
 import type { GatewayRequest, Handler, HeaderList } from '../../src/http/handler.ts'
+import { compressReply } from '../calls/compression.ts'
 import { readIdempotencyKey } from '../calls/idempotency.ts'
 import { Answered, calls, type Stage } from '../calls/pipeline.ts'
 import { jsonReply } from '../calls/replies.ts'
@@ -68,6 +69,13 @@ const toPageReply = (html: string) => ({
   body: html,
 })
 
+/**
+ * Returns whether answers may be compressed: those that read and hold no secret. The length of a compressed secret would tell
+ * about it, beside text that someone else chose; the session holds the token against forged requests.
+ */
+const isCompressible = ({ method, name, isSecret }: Operation): boolean =>
+  method === 'GET' && isSecret === undefined && name !== 'showSession'
+
 /** Runs the operation and answers with what it returns. */
 const answer =
   <Services>(
@@ -96,10 +104,15 @@ const answer =
       idempotency: readIdempotencyKey(request),
     })
     return from(running).pipe(
-      map((body) => {
-        const reply = operation.isPage === undefined ? jsonReply(body) : toPageReply(body as string)
-        const headers = [...reply.headers, ...NO_STORE, ...cookies]
-        return new Answered(call, of({ ...reply, status: operation.status ?? reply.status, headers }))
+      concatMap(async (body) => {
+        const plain = operation.isPage === undefined ? jsonReply(body) : toPageReply(body as string)
+        const headers = [...plain.headers, ...NO_STORE, ...cookies]
+        const reply = { ...plain, status: operation.status ?? plain.status, headers }
+        const accepted = request.header('accept-encoding')
+        return new Answered(
+          call,
+          of(isCompressible(operation) ? await compressReply(reply, accepted) : reply),
+        )
       }),
     )
   }

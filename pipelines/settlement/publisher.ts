@@ -36,7 +36,10 @@ import { type OnStored, StoredMark } from './stored.ts'
 
 /** Time that a settlement waits for others that share its message. */
 const PUBLISH_LINGER_MS = 150
-/** The same while an answer or a reader of the log waits. For answers it grows with the batches that are not booked, so that an outage leaves fewer. */
+/**
+ * The same while an answer or a reader of the log waits. For answers it grows with the batches that are not booked, so that
+ * an outage leaves fewer.
+ */
 const AWAITED_LINGER_MS = 2
 const AWAITED_BATCHES_PER_MS = 256
 /** The most batches that are published and not booked; further ones stay in the journal. */

@@ -149,6 +149,9 @@ export const publicCatalog = z.object({
       callable: z.boolean().describe('false: a placeholder; calling it is model_not_found.'),
       endpoint_type: z.enum(ENDPOINT_TYPES).nullable().describe('null: an ordinary chat model.'),
       supported_protocols: z.array(chatProtocol).describe('Client protocols that are served natively.'),
+      translated_protocols: z
+        .array(chatProtocol)
+        .describe('Client protocols that are served by translation.'),
       aliases: z.array(z.string()),
       context_window: z.int().nullable(),
       max_output_tokens: z.int().nullable(),

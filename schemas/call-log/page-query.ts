@@ -9,10 +9,15 @@ export interface CallPosition {
   readonly id: number
 }
 
-/** Null fields do not filter. */
-export interface CallFilter {
-  readonly accountId: string
+/** Whose calls. Null: all. */
+export interface CallScope {
+  readonly accountId: string | null
   readonly keyIds: readonly string[] | null
+  readonly channelId?: string | null
+}
+
+/** Calls of all accounts, or of one. Null fields do not filter. */
+export interface InstallationFilter extends CallScope {
   readonly models: readonly string[] | null
   readonly statuses: readonly CallStatus[] | null
   /** `chat` means calls billed by tokens. */
@@ -34,11 +39,13 @@ export interface CallFilter {
   readonly to: number
 }
 
-/** Calls of all accounts and channels, or of one of either. */
-export interface InstallationFilter extends Omit<CallFilter, 'accountId'> {
-  readonly accountId: string | null
-  readonly channelId?: string | null
+/** Calls of one account. */
+export interface CallFilter extends InstallationFilter {
+  readonly accountId: string
 }
+
+/** Suggestions of values for one filter. */
+export const CALL_VALUES_PER_FIELD = 50
 
 interface Page {
   readonly order: 'asc' | 'desc'

@@ -78,7 +78,11 @@ const readWindowEnd = z.string().transform((value, context): WindowEnd => {
   })
   return z.NEVER
 })
-const WINDOW_END = [{ format: 'date' }, { format: 'date-time' }]
+/** Each with its type: generators of clients read alternatives one by one. */
+const WINDOW_END = [
+  { type: 'string', format: 'date' },
+  { type: 'string', format: 'date-time' },
+]
 /** One end of a window of time, as a parameter. */
 export const windowEnd = readWindowEnd.meta({ anyOf: WINDOW_END })
 
@@ -88,8 +92,8 @@ export const windowFields = {
 }
 /** For the endpoints where an empty value counts as absent. */
 export const emptyableWindowFields = {
-  from: windowFields.from.meta({ anyOf: [...WINDOW_END, { const: '' }] }),
-  to: windowFields.to.meta({ anyOf: [...WINDOW_END, { const: '' }] }),
+  from: windowFields.from.meta({ anyOf: [...WINDOW_END, { type: 'string', const: '' }] }),
+  to: windowFields.to.meta({ anyOf: [...WINDOW_END, { type: 'string', const: '' }] }),
 }
 
 /** As the call log has it. */

@@ -35,7 +35,7 @@ export const chatCompletion = z.looseObject({
       message: z.looseObject({
         role: z.string(),
         content: z.string().nullable(),
-        tool_calls: z.array(z.looseObject({})).optional(),
+        tool_calls: z.array(z.looseObject({ id: z.string(), type: z.string() })).optional(),
         refusal: z.string().nullish().describe('Why the model does not answer.'),
         annotations: z.array(urlCitation).optional().describe('The sources that content cites.'),
         images: z.array(answeredImage).optional().describe('Pictures that the model drew.'),
@@ -62,12 +62,15 @@ export const textCompletion = z.looseObject({
   usage: completionUsage,
 })
 
+/** A block of another type has other fields. */
+const textBlock = z.looseObject({ type: z.string(), text: z.string().optional() })
+
 export const message = z.looseObject({
   id: z.string(),
   type: z.literal('message'),
   role: z.literal('assistant'),
   model: z.string(),
-  content: z.array(z.looseObject({ type: z.string() })).describe('Blocks such as {type: text, text}.'),
+  content: z.array(textBlock).describe('Blocks such as {type: text, text}.'),
   stop_reason: z.string().nullable(),
   usage: z.looseObject({ input_tokens: tokens, output_tokens: tokens }),
 })
@@ -81,7 +84,7 @@ export const generateContentAnswer = z.looseObject({
       content: z.looseObject({
         role: z.string(),
         parts: z
-          .array(z.looseObject({}))
+          .array(z.looseObject({ text: z.string().optional() }))
           .optional()
           .describe('Left out where there is none, as at the end of a stream.'),
       }),

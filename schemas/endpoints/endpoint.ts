@@ -35,7 +35,7 @@ interface Description {
   readonly query?: z.ZodObject
   readonly headers?: z.ZodObject
   readonly body?: NamedSchema
-  /** The same as a multipart form, where it is taken. */
+  /** A multipart form, beside the body or in its place. */
   readonly form?: NamedSchema
   /** A body that is answered. */
   readonly example?: object

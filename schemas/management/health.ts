@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { BREAKER_STATES, CHANNEL_STATES } from '../config/channel-report.ts'
 import { EVENT_TYPES } from '../notifications/event.ts'
+import { queryFlag } from '../query.ts'
 import { amountText, instantText, operation, pageInput, toPageSchema } from './operation.ts'
 
 const ofOperators = { scope: 'read', allows: 'operators' } as const
@@ -91,7 +92,7 @@ export const listOperatorAlerts = operation('listOperatorAlerts', {
   ...ofOperators,
   summary: 'List the alerts of the installation, the newest first.',
   input: z.object({
-    open: z.enum(['true', 'false']).default('true').describe('Only those that nobody has acknowledged.'),
+    open: queryFlag().default(true).describe('Only those that nobody has acknowledged.'),
     ...pageInput,
   }),
   answer: { name: 'OperatorAlertList', schema: toPageSchema(alert) },

@@ -67,6 +67,7 @@ export const boundText = (most: number, least = 1) =>
       },
       least === 0 ? `it must be at most ${most} characters` : `it must be ${least} to ${most} characters`,
     )
+    .meta({ minLength: least, maxLength: most })
     .describe(`${least === 0 ? 'At most' : `${least} to`} ${most} characters.`)
 
 export const modelId = z.string().min(1).describe('An id or an alias of the catalog.')

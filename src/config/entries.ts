@@ -2,6 +2,7 @@
  * Reads and changes one model or channel in the text of a configuration. A change replaces only the characters of the
  * fields that it names: comments, order, quotes and everything else of the file stay as they are.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { isMap, isScalar, isSeq, type Pair, parseDocument, stringify, type YAMLMap } from 'yaml'
 import { readSource } from './source.ts'
 
@@ -25,7 +26,7 @@ const WIDE = { lineWidth: 0 } as const
 type Ranged = { readonly range?: readonly [number, number, number] | null } | null
 
 /** Returns where a node is in the text. @throws RangeError for one that is not there */
-function rangeOf(node: unknown): readonly [from: number, to: number] {
+function findRange(node: unknown): readonly [from: number, to: number] {
   const range = (node as Ranged)?.range
   if (!range) throw new RangeError(ELSEWHERE)
   return [range[0], range[1]]
@@ -78,15 +79,15 @@ const contentEnd = (text: string, from: number, to: number): number =>
 
 /** Returns the end of the value of a pair, or of its key where it has none. */
 function pairEnd(text: string, pair: Pair): number {
-  const [, keyEnd] = rangeOf(pair.key)
+  const [, keyEnd] = findRange(pair.key)
   if (pair.value === null || !(pair.value as Ranged)?.range) return keyEnd + 1
-  const [from, to] = rangeOf(pair.value)
+  const [from, to] = findRange(pair.value)
   return Math.max(contentEnd(text, from, to), keyEnd + 1)
 }
 
 /** Adds a field at the end of a map. */
 function addField(text: string, map: YAMLMap, name: string, value: unknown): Part {
-  const [from, to] = rangeOf(map)
+  const [from, to] = findRange(map)
   const last = map.items.at(-1)
   const field = `${name}: ${printValue(value, map.flow === true)}`
   if (map.flow) {
@@ -95,7 +96,7 @@ function addField(text: string, map: YAMLMap, name: string, value: unknown): Par
     return { from: end, to: end, by: `, ${field}` }
   }
   if (last === undefined) throw new RangeError(ELSEWHERE)
-  const column = rangeOf(map.items[0]!.key)[0] - lineStart(text, rangeOf(map.items[0]!.key)[0])
+  const column = findRange(map.items[0]!.key)[0] - lineStart(text, findRange(map.items[0]!.key)[0])
   // Behind a comment that stands at the end of the last line.
   const end = lineEnd(text, pairEnd(text, last))
   const newline = text[end - 1] === '\n' ? '' : '\n'
@@ -103,7 +104,7 @@ function addField(text: string, map: YAMLMap, name: string, value: unknown): Par
 }
 
 function removeField(text: string, map: YAMLMap, pair: Pair): Part {
-  const [from] = rangeOf(pair.key)
+  const [from] = findRange(pair.key)
   const end = pairEnd(text, pair)
   if (!map.flow) {
     // The first field of an item shares its line with the dash.
@@ -112,7 +113,7 @@ function removeField(text: string, map: YAMLMap, pair: Pair): Part {
   }
   const at = map.items.indexOf(pair)
   const next = map.items[at + 1]
-  if (next !== undefined) return { from, to: rangeOf(next.key)[0], by: '' }
+  if (next !== undefined) return { from, to: findRange(next.key)[0], by: '' }
   const before = map.items[at - 1]
   return { from: before === undefined ? from : pairEnd(text, before), to: end, by: '' }
 }
@@ -127,9 +128,9 @@ function changeField(text: string, entry: YAMLMap, { path, value }: FieldChange)
     throw new RangeError(ELSEWHERE)
   }
   if (value === null) return removeField(text, entry, pair)
-  const [, keyEnd] = rangeOf(pair.key)
+  const [, keyEnd] = findRange(pair.key)
   if (isScalar(pair.value) && (pair.value as Ranged)?.range) {
-    const [from, to] = rangeOf(pair.value)
+    const [from, to] = findRange(pair.value)
     const former = text.slice(from, to).trimEnd()
     if (former !== '')
       return { from, to: from + former.length, by: printValue(value, entry.flow === true, former) }
@@ -149,19 +150,6 @@ function setIn(entry: unknown, [name, ...rest]: readonly string[], value: unknow
   return next === null ? others : { ...(entry as object), [name!]: next }
 }
 
-const isSame = (a: unknown, b: unknown): boolean =>
-  JSON.stringify(sortNames(a)) === JSON.stringify(sortNames(b))
-const sortNames = (value: unknown): unknown =>
-  Array.isArray(value)
-    ? value.map(sortNames)
-    : typeof value === 'object' && value !== null
-      ? Object.fromEntries(
-          Object.entries(value)
-            .map(([name, inner]) => [name, sortNames(inner)] as const)
-            .sort(([a], [b]) => (a < b ? -1 : 1)),
-        )
-      : value
-
 /**
  * Returns the text with other values of fields of one entry.
  * @throws RangeError where the text has no such entry, or writes a field in a way that only an editor of text can change
@@ -173,7 +161,7 @@ function changeEntry(text: string, list: EntryList, id: string, changes: readonl
     const part = changeField(edited, findItem(edited, list, id), change)
     return part === null ? edited : apply(edited, part)
   }, text)
-  if (!isSame(find(changed), wanted)) throw new RangeError(ELSEWHERE)
+  if (!isDeepStrictEqual(find(changed), wanted)) throw new RangeError(ELSEWHERE)
   return changed
 }
 
@@ -185,8 +173,8 @@ function addEntry(text: string, list: EntryList, entry: Readonly<Record<string, 
   const last = items.items.at(-1)
   const first = items.items[0]
   if (items.flow || last === undefined || first === undefined) throw new RangeError(ELSEWHERE)
-  const [from, to] = rangeOf(last)
-  const [firstFrom] = rangeOf(first)
+  const [from, to] = findRange(last)
+  const [firstFrom] = findRange(first)
   const dash = text.lastIndexOf('-', firstFrom)
   const indent = ' '.repeat(dash - lineStart(text, dash))
   const lines = stringify([entry], WIDE).trimEnd().split('\n')
@@ -204,7 +192,7 @@ function removeEntry(text: string, list: EntryList, id: string): string {
   const items = listItems(text, list)
   const item = findItem(text, list, id)
   if (items.flow || items.items.length < 2) throw new RangeError(ELSEWHERE)
-  const [from, to] = rangeOf(item)
+  const [from, to] = findRange(item)
   const removed = apply(text, {
     from: lineStart(text, from),
     to: lineEnd(text, contentEnd(text, from, to)),

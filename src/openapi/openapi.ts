@@ -120,11 +120,11 @@ function describeOperation(endpoint: Endpoint): Operation {
     ...(details !== undefined && { description: details }),
     security: SECURITY[endpoint.key],
     ...(parameters.length > 0 && { parameters }),
-    ...(body && {
+    ...((body ?? form) && {
       requestBody: {
-        required: !isOptional(endpoint, body.schema),
+        required: body === undefined || !isOptional(endpoint, body.schema),
         content: {
-          'application/json': describeBody(body, example),
+          ...(body && { 'application/json': describeBody(body, example) }),
           ...(form && { 'multipart/form-data': describeBody(form, undefined) }),
         },
       },

@@ -18,7 +18,7 @@ export const ERROR_SCHEMAS = {
     type: { const: 'error' },
     error: {
       type: 'object',
-      properties: { type: text, message: text, details: { type: 'object' } },
+      properties: { type: text, message: text, details: { type: 'object', additionalProperties: true } },
       required: ['type', 'message'],
     },
   }),
@@ -113,8 +113,11 @@ const describeEvent = (data: JsonSchema, description?: string): JsonSchema => ({
 
 function describeAnswer(answer: AnswerContent & { contentType: string }): JsonSchema {
   const isStream = answer.contentType === EVENT_STREAM
-  if (!('body' in answer))
-    return isStream ? describeEvent(text, answer.says) : { ...text, description: answer.says }
+  if (!('body' in answer)) {
+    if (isStream) return describeEvent(text, answer.says)
+    const isText = answer.contentType.startsWith('text/')
+    return { ...text, ...(!isText && { format: 'binary' }), description: answer.says }
+  }
   const schema = schemaRef(answer.body.name)
   return isStream
     ? describeEvent({ ...text, contentMediaType: 'application/json', contentSchema: schema })
@@ -130,11 +133,11 @@ function listAccessFailures({ key, path }: Endpoint): readonly FailureCode[] {
 }
 
 function listRefusals(endpoint: Endpoint): Part[] {
-  const { body, pathParameters, isProbe, isUncounted, errorShape = 'chat-completions' } = endpoint
+  const { body, form, pathParameters, isProbe, isUncounted, errorShape = 'chat-completions' } = endpoint
   const codes = new Set([
     ...listAccessFailures(endpoint),
     ...endpoint.failures,
-    ...(body === undefined ? [] : BODY_FAILURES),
+    ...((body ?? form) === undefined ? [] : BODY_FAILURES),
     ...(pathParameters === undefined ? [] : PATH_FAILURES),
     ...(isProbe || isUncounted ? [] : COUNTED_FAILURES),
     ...(isProbe ? [] : COMMON_FAILURES),

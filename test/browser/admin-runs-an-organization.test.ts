@@ -113,7 +113,7 @@ t.test('organization', async (t) => {
       await look('home-near-cap')
       await hand.press(link(admin, 'Keys'))
       await row(admin, 'Nightly report')
-        .getByText(`${Number(FAST_COST) * CALLS}.00`)
+        .getByText(`${Number(FAST_COST) * CALLS}.00 / ${CAP}.00`)
         .waitFor()
       await look('keys-near-cap')
       await hand.press(button(row(admin, 'Nightly report'), 'Revoke'))

@@ -141,9 +141,12 @@ t.test('top-up by card', async (t) => {
       t.equal(await button(drawer, 'Save as a draft').count(), 0)
 
       await page.goto(`${baseUrl}/console/playground?account=${account.id}`)
-      await mouse.write(page.getByLabel('Message'), 'Hello!')
-      await mouse.press(button(page, 'Send'))
-      await page
+      await page.getByText('Your role in this account does not include this page.').waitFor()
+      await mouse.press(button(page, 'Create an organization'))
+      const creating = page.getByRole('dialog', { name: 'Create an organization' })
+      await mouse.write(creating.getByLabel('Name'), 'Never')
+      await mouse.press(button(creating, 'Create'))
+      await creating
         .getByRole('alert')
         .filter({ hasText: 'You cannot change anything while you view an account.' })
         .waitFor()

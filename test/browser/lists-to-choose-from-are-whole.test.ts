@@ -23,16 +23,18 @@ t.test('lists', async (t) => {
         ids.push((await database.keys.create({ accountId, name: `key ${at}` })).key.id)
       const last = ids.toSorted().at(-1)!
       const { name } = await database.keys.show(last)
-      for (const path of ['calls', 'usage']) {
-        await page.goto(`${baseUrl}/console/${path}?account=${accountId}`)
-        await page.getByLabel('Key', { exact: true }).selectOption({ label: name })
-        await page.waitForURL((url) => url.searchParams.get('key_id') === last)
-      }
+      await page.goto(`${baseUrl}/console/usage?account=${accountId}`)
+      const keyFilter = page.getByLabel('Key', { exact: true })
+      await keyFilter.selectOption({ label: name })
+      await page.waitForURL((url) => url.searchParams.get('key_id') === last)
       const { account: other } = await database.accounts.create({ name: 'Other', credit: 0n })
       const foreign = (await database.keys.create({ accountId: other.id, name: 'foreign' })).key.id
+      await page.goto(`${baseUrl}/console/usage?account=${accountId}&key_id=${foreign}`)
+      await keyFilter.locator(`option:checked[value="${foreign}"]`).waitFor({ state: 'attached' })
+      await page.goto(`${baseUrl}/console/calls?account=${accountId}&key_id=${last}`)
+      await button(page, `Remove the filter Key: ${name}`).waitFor()
       await page.goto(`${baseUrl}/console/calls?account=${accountId}&key_id=${foreign}`)
-      const chosen = page.getByLabel('Key', { exact: true }).locator(`option:checked[value="${foreign}"]`)
-      await chosen.waitFor({ state: 'attached' })
+      await button(page, `Remove the filter Key: ${foreign}`).waitFor()
       await inspectPage(t, page, 'calls-key-not-listed')
     })
 

@@ -39,9 +39,11 @@ t.test('integrity', async (t) => {
     const importing = page.getByRole('dialog', { name: 'Import a journal' })
     await hand.write(importing.getByLabel('Folder'), '/nowhere/journal/gateway-0')
     await hand.press(button(importing, 'Import'))
-    await importing.getByRole('alert').waitFor()
+    await importing.getByText('has no journal that may be imported').waitFor()
+    t.equal(await importing.getByLabel('Folder').getAttribute('aria-invalid'), 'true', 'beside its field')
     await look('import-of-no-journal')
     await hand.press(button(importing, 'Cancel'))
+    await hand.press(button(page.getByRole('dialog', { name: 'Discard what you typed?' }), 'Discard'))
 
     await hand.press(button(row(page, journal), 'Abandon'))
     const abandoning = page.getByRole('dialog', { name: `Abandon ${journal}` })

@@ -7,7 +7,7 @@ import { borrowService } from '../support/lend-services.ts'
 import { button, heading, link, row, STORY_CONFIG, signIn } from './support.ts'
 
 const PASSWORD = 'four words make one'
-const API = '**/api/manage/v1/**'
+const API = '**/api/**'
 
 /** Takes the service away from a page, and the network from its browser. */
 async function takeAway(page: Page): Promise<void> {

@@ -112,9 +112,9 @@ export async function callsInLog(
 export const button = (page: Page | Locator, name: string): Locator =>
   page.getByRole('button', { name, exact: true })
 
-/** The link of a page in the navigation. */
+/** The link of a page in the navigation. A count may follow its name. */
 export const link = (page: Page, name: string): Locator =>
-  page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true })
+  page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: new RegExp(`^${name}\\b`) })
 
 export const heading = (page: Page, name: string): Locator => page.getByRole('heading', { name, level: 1 })
 

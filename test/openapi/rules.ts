@@ -61,7 +61,7 @@ export const RULES: readonly Rule[] = [
     why: OTHER_FIELD,
   },
   { status: 400, message: /a message needs role and content$/, why: OTHER_FIELD },
-  { status: 400, message: /it is given together with 'contents'/, why: OTHER_FIELD },
+  { status: 400, message: /it is given together with '.*'; give one of the two$/s, why: OTHER_FIELD },
   { status: 400, message: /^Field 'contents' is not valid: it is missing$/, why: OTHER_FIELD },
   { status: 400, message: /^Field 'stream' is not valid: media are not streamed/, why: 'a form has no null' },
   { status: 400, message: /from and to must be given together\.$/, why: OTHER_FIELD },

@@ -1,6 +1,7 @@
 /**
  * `npm run test:openapi`: schemathesis from PyPI makes requests of `/openapi.json`, valid and invalid ones, with a key and with
- * a management token, and compares the answers with it. Then the books are verified.
+ * a management token, and compares the answers with it. A client that is generated from it makes calls of every kind. Then
+ * the books are verified.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,12 +14,14 @@ import { startEngines, type Teardown, testDataDir } from '../support/engines.ts'
 import { findBookDifference, runServiceCommand, runTestProgram } from '../support/program-run.ts'
 import { installPython } from '../support/python-sdks.ts'
 import { startService, type TestService } from '../support/service.ts'
+import { testGeneratedClient, withEveryKind } from './generated.ts'
 import { LEFT_OUT, RULES, UNAVAILABLE } from './rules.ts'
 
 const USAGE = `npm run test:openapi -- [options]
 
   --fuzz           also random requests and sequences of calls; takes long
   --only REGEX     only the paths that match
+  --generated      only the generated client
 `
 const SCHEMATHESIS = 'schemathesis==4.32.5'
 const SCOPES = 'read,keys,accounts,billing,knowledge,admin'
@@ -170,26 +173,38 @@ async function callAll(
 }
 
 async function main(t: Teardown, args: string[]): Promise<number> {
-  const { help, ...options } = givenOptions(args, { help: FLAG, fuzz: FLAG, only: TEXT })
+  const { help, ...options } = givenOptions(args, {
+    help: FLAG,
+    fuzz: FLAG,
+    only: TEXT,
+    generated: FLAG,
+  })
   if (help === true) {
     say(USAGE)
     return 0
   }
-  const installed = await installPython([SCHEMATHESIS])
-  if ('reason' in installed) {
-    say(`skipped: ${installed.reason}`)
-    return 0
-  }
   const engines = await startEngines(t)
-  const config = readFileSync(DEMONSTRATION_FILE, 'utf8')
   const service = await startService(t, {
-    config,
+    config: withEveryKind(readFileSync(DEMONSTRATION_FILE, 'utf8')),
     engines,
     env: { [SIMULATOR_URL_VARIABLE]: engines.simulatorUrl },
   })
+  const passes = await makePasses(service)
   const findings: string[] = []
-  for (const pass of await makePasses(service))
-    findings.push(...(await callAll(t, service, installed.folder, pass, options)))
+  if (options.only === undefined) {
+    const problem = await testGeneratedClient(service.baseUrl, passes.at(-1)!.token, say)
+    if (problem !== null) {
+      say(`the generated client fails: ${problem}`)
+      findings.push(problem)
+    }
+  }
+  if (options.generated !== true) {
+    const installed = await installPython([SCHEMATHESIS])
+    if ('reason' in installed) say(`skipped: ${installed.reason}`)
+    else
+      for (const pass of passes)
+        findings.push(...(await callAll(t, service, installed.folder, pass, options)))
+  }
   const difference = await findBookDifference(service)
   say(difference === null ? 'the books agree' : `the books differ: ${difference}`)
   return findings.length === 0 && difference === null ? 0 : 1

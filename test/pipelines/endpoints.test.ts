@@ -282,7 +282,7 @@ t.test('operators alone see metrics', async (t) => {
 })
 
 t.test('console is sent as the browser accepts it', async (t) => {
-  // The console's files are compressed for browsers that accept brotli, and only for those.
+  // What the build compressed is sent to browsers that accept brotli, and only to those.
   const PAGE = { type: 'text/html; charset=utf-8', bytes: Buffer.from('plain'), brotli: Buffer.from('br') }
   const handle = consolePage({ files: new Map([['index.html', PAGE]]), host: null })
 

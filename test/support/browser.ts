@@ -8,11 +8,12 @@ import axe, { type Result } from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import t from 'tap'
 import { findChromium } from './chromium-binary.ts'
-import { BOUND_MS } from './eventually.ts'
 
 const SCREENSHOTS = fileURLToPath(new URL('../screenshots/', import.meta.url))
 const DOCS = new URL('../../docs/', import.meta.url)
 const HEIGHT = 900
+/** What a page does not show by then never comes. Generous, as machines that run tests are busy. */
+const ACTION_BOUND_MS = 30_000
 const WIDE = 1440
 const NARROW = 360
 /** Axe's own words for what keeps people from using a page. */
@@ -51,7 +52,7 @@ export async function withPage<Result>(
 ): Promise<Result> {
   launched ??= launch()
   const context = await (await launched).newContext({ viewport: { width: WIDE, height: HEIGHT } })
-  context.setDefaultTimeout(BOUND_MS)
+  context.setDefaultTimeout(ACTION_BOUND_MS)
   const complaints = collectComplaints(context)
   const page = await context.newPage()
   try {

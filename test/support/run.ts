@@ -29,6 +29,9 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const TESTS = 'test'
 /** The settings of tap that apply to a run, whoever starts it. */
 const { jobs, timeout }: { jobs: number; timeout: number } = parse(readFileSync(join(ROOT, '.taprc'), 'utf8'))
+const TIME_LIMIT_SECONDS = Number(process.env.TAP_TIMEOUT ?? timeout)
+/** A file that waits is ended by tap, and says where; one that computes without end hears of nothing. */
+const KILLED_AFTER_MS = (TIME_LIMIT_SECONDS + 12) * 1000
 const CACHE = join(ROOT, 'node_modules/.cache/tollgate')
 const OUTPUTS = join(CACHE, 'test-output')
 const OUTPUTS_KEPT_MS = 86_400_000
@@ -144,7 +147,7 @@ const env = {
   ...process.env,
   [LENDER_PORT_VARIABLE]: String(lender.port),
   NODE_COMPILE_CACHE: join(CACHE, 'compiled'),
-  TAP_TIMEOUT: String(timeout),
+  TAP_TIMEOUT: String(TIME_LIMIT_SECONDS),
 }
 const page = new TapPage()
 const { isTTY } = process.stdout
@@ -162,8 +165,10 @@ async function runFiles(group: readonly string[]): Promise<void> {
   const [program = '', ...args] = [...endWithUs('SIGTERM'), process.execPath, ...programs]
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env })
   running.add(child)
+  const timer = setTimeout(() => child.kill('SIGKILL'), KILLED_AFTER_MS)
   const [printed, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   running.delete(child)
+  clearTimeout(timer)
   output.write(errors)
   const sections = splitByFile(group, printed.trimEnd().split('\n'))
   const hasFailed = (lines: readonly string[]) =>

@@ -7,7 +7,7 @@ import { printNumber } from '../format.ts'
 import { t } from '../i18n.ts'
 import { CallsChart, CostChart } from '../ui/call-charts.tsx'
 import { PageHeader, Panel, QueryState, Stat } from '../ui/states.tsx'
-import { Money } from '../ui/text.tsx'
+import { Money, TextLink } from '../ui/text.tsx'
 import { useCurrency } from './billing/currency.ts'
 import { NamedBudgets } from './budgets/named.tsx'
 import { FirstSteps } from './first-call/first-steps.tsx'
@@ -85,7 +85,11 @@ export function Home() {
   const home = useGet('showHome', { account_id: accountId }, { refetchOnMount: 'always' })
   return (
     <>
-      <PageHeader title={t('Home')} description={name} />
+      <PageHeader
+        title={t('Home')}
+        description={name}
+        actions={<TextLink to="/status">{t('Which models work now')}</TextLink>}
+      />
       <QueryState query={home} rows={8} />
       {home.data?.wallet && role !== 'admin' && <OpenAlert accountId={accountId} wallet={home.data.wallet} />}
       {home.data && <Figures accountId={accountId} data={home.data} />}

@@ -31,12 +31,13 @@ export const ProgramNameField = (props: TextProps) => (
 )
 
 interface ModelsFieldProps {
+  readonly name?: string
   /** Null for every model. */
   readonly value: readonly string[] | null
   onChoose(models: string[] | null): void
 }
 
-export function ModelsField({ value, onChoose }: ModelsFieldProps) {
+export function ModelsField({ name = 'allowed_models', value, onChoose }: ModelsFieldProps) {
   const { data: models = [] } = useQuery(catalogQuery)
   return (
     <fieldset className="flex flex-col gap-2">
@@ -49,7 +50,7 @@ export function ModelsField({ value, onChoose }: ModelsFieldProps) {
       {value !== null && (
         <MultiSelect
           label={t('Only these models')}
-          name="allowed_models"
+          name={name}
           options={new Map(models.map(({ id, display_name }) => [id, display_name ?? id]))}
           chosen={value}
           onChoose={onChoose}

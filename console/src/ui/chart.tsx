@@ -34,7 +34,7 @@ interface ChartProps extends Figures {
   onZoom?(from: number, to: number): void
 }
 
-const HEIGHT_PX = 170
+const HEIGHT_PX = 160
 const DAY_SECONDS = 86_400
 const MINUTE_SECONDS = 60
 /** In a longer line each point would hide its neighbors. */
@@ -116,12 +116,19 @@ function makeOptions(
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
     },
     axes: [
-      { ...axis, space: 56, values: (_, splits) => printTicks(splits, isUtc) },
+      // Bars show where an instant is: lines across are for values.
+      {
+        ...axis,
+        grid: { show: false },
+        size: 28,
+        space: 56,
+        values: (_, splits) => printTicks(splits, isUtc),
+      },
       { ...axis, size: 64, values: (_, splits) => splits.map(print) },
     ],
     series: [
       { label: t('Time'), value: (_, at) => (at === null ? '–' : printInstant(at, isUtc)) },
-      ...series.map(({ name, kind, tone, values }): UPlot.Series => {
+      ...series.map(({ name, kind, tone, values }, index): UPlot.Series => {
         const resolveInk = () => resolveColor(box, `text-${tone}`)
         return {
           label: name,
@@ -130,7 +137,8 @@ function makeOptions(
           points: { show: kind === 'line' && values.length < MAX_POINTS, size: 5, fill: resolveInk },
           ...(kind === 'bars'
             ? { fill: resolveInk, width: 0, ...(bars && { paths: bars }) }
-            : { width: 1.5 }),
+            : // A second line is told apart without its color too.
+              { width: 2, ...(index > 0 && { dash: [6, 3] }) }),
         }
       }),
     ],

@@ -1,7 +1,7 @@
 /** Dialogs and drawers, and the buttons that open them or run an operation. */
 import { Dialog as Base } from '@base-ui/react/dialog'
 import { useMutation } from '@tanstack/react-query'
-import { type ReactNode, useMemo, useRef, useState } from 'react'
+import { Children, type ReactNode, useMemo, useRef, useState } from 'react'
 import type { Changed } from '../api/read.ts'
 import { t } from '../i18n.ts'
 import { Button, type ButtonProps } from './button.tsx'
@@ -243,9 +243,8 @@ export function ConfirmDialog({
       >
         {effects.length > 0 && (
           <ul className="flex flex-col gap-1 rounded-md border border-warn bg-warn-wash p-3 text-sm">
-            {effects.map((effect, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: the effects of one question keep their order.
-              <li key={index}>{effect}</li>
+            {Children.map(effects, (effect) => (
+              <li>{effect}</li>
             ))}
           </ul>
         )}

@@ -7,6 +7,7 @@ import {
   type ReactNode,
   type SelectHTMLAttributes,
   type TextareaHTMLAttributes,
+  useCallback,
   useContext,
   useEffect,
   useId,
@@ -271,25 +272,25 @@ interface FormProps extends Omit<FormHTMLAttributes<HTMLFormElement>, 'onSubmit'
   onSubmit(): unknown
 }
 
-/** A form that checks its fields when it is sent. A problem stands beside its field until the field changes. */
+/** Checks the fields when the user submits, and shows each problem beside its field until the user changes it. */
 export function Form({ error = null, onSubmit, ...rest }: FormProps) {
   const form = useRef<HTMLFormElement>(null)
   const [fields, setFields] = useState<Problems['fields']>({})
   const [other, setOther] = useState<Error | null>(null)
-  const show = (problems: Problems['fields']) => {
+  const show = useCallback((problems: Problems['fields']) => {
     setFields(problems)
     const first = [...(form.current?.elements ?? [])].find(
       (one) => (one as HTMLInputElement).name in problems,
     )
     if (first) (first as HTMLElement).focus()
-  }
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a refusal is shown once, until the user changes the field.
+  }, [])
+  // A refusal is shown once, until the user changes the field.
   useEffect(() => {
     const refusal = readRefusal(error)
     const isShown = refusal !== null && form.current?.elements.namedItem(refusal[0]) != null
     setOther(isShown ? null : error)
     if (isShown) show({ [refusal[0]]: refusal[1] })
-  }, [error])
+  }, [error, show])
   return (
     <ProblemsContext value={{ fields, other }}>
       <form

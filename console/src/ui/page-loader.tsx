@@ -1,5 +1,5 @@
 /** Loads the code of a page. If that fails, says so in place and tries again, until the service answers. */
-import { useEffect, useState } from 'react'
+import { useEffect, useEffectEvent, useState } from 'react'
 import { t } from '../i18n.ts'
 import { ErrorState, Skeleton } from './states.tsx'
 
@@ -8,7 +8,7 @@ const RELOADED = 'tollgate-reloaded'
 /** A second reload within this time would not help either. */
 const RELOAD_AGAIN_MS = 60_000
 
-/** Loads the console anew: a newer version of the service has other files. Drafts survive it. */
+/** Reloads the console, because a newer version of the service has different files. Drafts survive the reload. */
 function reloadOnce(): void {
   if (Date.now() - Number(sessionStorage.getItem(RELOADED)) < RELOAD_AGAIN_MS) return
   sessionStorage.setItem(RELOADED, String(Date.now()))
@@ -29,23 +29,24 @@ interface PageLoaderProps {
 export function PageLoader({ load, onLoaded }: PageLoaderProps) {
   const [isFailed, setFailed] = useState(false)
   const [attempt, setAttempt] = useState(0)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: an attempt begins with its number, not with a new function.
+  const tryToLoad = useEffectEvent(() =>
+    load().then(
+      () => true,
+      () => false,
+    ),
+  )
+  const show = useEffectEvent(onLoaded)
   useEffect(() => {
     let isLeft = false
     let timer: ReturnType<typeof setTimeout> | undefined
-    const again = () => setAttempt(attempt + 1)
     const run = async () => {
       const isThere = attempt === 0 || (await isServiceThere())
-      const isLoaded =
-        isThere &&
-        (await load()
-          .then(() => true)
-          .catch(() => false))
+      const isLoaded = isThere && (await tryToLoad())
       if (isLeft) return
-      if (isLoaded) return onLoaded()
+      if (isLoaded) return show()
       setFailed(true)
       if (attempt > 0 && isThere) reloadOnce()
-      timer = setTimeout(again, RETRY_MS)
+      timer = setTimeout(() => setAttempt(attempt + 1), RETRY_MS)
     }
     void run()
     return () => {

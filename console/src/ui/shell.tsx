@@ -1,6 +1,4 @@
 /** The frame of every page: navigation, account, and the reader's settings. */
-import { Dialog } from '@base-ui/react/dialog'
-import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet, useMatches, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useRef, useState } from 'react'
@@ -9,9 +7,9 @@ import { isSessionEnd, request, setCsrfToken } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
 import { useAccount, useSession } from '../api/session.ts'
 import { endView, readViewedAccount } from '../api/viewing.ts'
-import { forgetUser, keepDraftsOf } from '../drafts.ts'
+import { forgetOtherUsers, forgetUser } from '../drafts.ts'
 import { readTimeZone, storeTimeZone } from '../format.ts'
-import { chooseLanguage, LANGUAGES, type Language, t } from '../i18n.ts'
+import { chooseLanguage, LANGUAGES, type Language, t, useLanguage } from '../i18n.ts'
 import { NAVIGATION } from '../navigation.ts'
 import { SessionQuestions } from '../session-questions.tsx'
 import { applyTheme, THEMES, type Theme, theme } from '../theme.ts'
@@ -20,6 +18,7 @@ import { SelectField } from './form.tsx'
 import { EmptyState, FormError } from './states.tsx'
 import { Toasts } from './toasts.tsx'
 
+const Menu = lazy(async () => ({ default: (await import('./menu.tsx')).Menu }))
 const loadPalette = () => import('./palette.tsx')
 const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }))
 /** The id of its input. */
@@ -28,7 +27,7 @@ const REQUESTS_REFRESH_MS = 30_000
 const SHORTCUT = /mac|iphone|ipad/i.test(navigator.platform) ? '⌘K' : 'Ctrl K'
 
 function Settings() {
-  const { i18n } = useLingui()
+  const language = useLanguage()
   const [, redraw] = useState(0)
   const redrawAgain = () => redraw((count) => count + 1)
   return (
@@ -58,7 +57,7 @@ function Settings() {
       />
       <SelectField
         label={t('Language')}
-        value={i18n.locale}
+        value={language}
         onText={(text) => void chooseLanguage(text as Language)}
         options={Object.entries(LANGUAGES)}
       />
@@ -118,7 +117,10 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
   })
   return (
     <div className="flex h-full flex-col gap-4 overflow-y-auto p-3">
-      <p className="px-2 pt-1 font-semibold text-lg">Tollgate</p>
+      <p className="flex items-center gap-2.5 px-2 pt-1 font-semibold text-lg tracking-tight">
+        <span aria-hidden="true" className="gate h-4 w-2.5 rounded-sm" />
+        Tollgate
+      </p>
       <AccountSwitcher />
       <Button
         className="justify-between! text-quiet"
@@ -144,9 +146,13 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
                       to={path}
                       search={{ account: account.account_id }}
                       activeOptions={{ exact: path === '/', includeSearch: false }}
-                      className="flex items-center gap-2.5 rounded-md px-2 py-1.5 text-quiet hover:bg-raised hover:text-ink aria-[current=page]:bg-accent-wash aria-[current=page]:font-medium aria-[current=page]:text-accent"
+                      className="relative flex items-center gap-2.5 rounded-md px-2 py-1.5 text-quiet transition-colors hover:bg-raised hover:text-ink aria-[current=page]:bg-accent-wash aria-[current=page]:font-medium aria-[current=page]:text-accent"
                       onClick={onChosen}
                     >
+                      <span
+                        aria-hidden="true"
+                        className="gate absolute inset-y-1 -left-2 w-1.5 rounded-sm opacity-0"
+                      />
                       <Icon aria-hidden size={16} strokeWidth={1.75} />
                       {t(name)}
                       {path === '/members' && <PendingRequests />}
@@ -235,10 +241,11 @@ function ViewNotice() {
 }
 
 export function Shell() {
+  useLanguage()
   const [isOpen, setOpen] = useState(false)
   // Choosing another account resets the page: an amount typed for one must not be saved for another.
   const { account_id } = useAccount()
-  keepDraftsOf(useSession().user.id)
+  forgetOtherUsers(useSession().user.id)
   const isAllowed = useMaySee()
   const palette = usePalette()
   return (
@@ -254,18 +261,16 @@ export function Shell() {
       </aside>
       <header className="flex items-center justify-between border-line border-b bg-surface px-4 py-2 md:hidden">
         <span className="font-semibold">Tollgate</span>
-        <Dialog.Root open={isOpen} onOpenChange={setOpen}>
-          <Dialog.Trigger render={<Button>{t('Menu')}</Button>} />
-          <Dialog.Portal>
-            <Dialog.Backdrop className="fixed inset-0 bg-shade" />
-            <Dialog.Popup
-              aria-label={t('Menu')}
-              className="fixed inset-y-0 left-0 w-72 max-w-[85vw] border-line border-r bg-surface"
-            >
+        <Button aria-haspopup="dialog" aria-expanded={isOpen} onClick={() => setOpen(true)}>
+          {t('Menu')}
+        </Button>
+        {isOpen && (
+          <Suspense>
+            <Menu onClose={() => setOpen(false)}>
               <Navigation onSearch={palette.open} onChosen={() => setOpen(false)} />
-            </Dialog.Popup>
-          </Dialog.Portal>
-        </Dialog.Root>
+            </Menu>
+          </Suspense>
+        )}
       </header>
       <main id="content" className="mx-auto w-full min-w-0 max-w-7xl flex-1 px-4 py-6 md:px-8">
         <ViewNotice />

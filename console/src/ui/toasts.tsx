@@ -1,36 +1,68 @@
 /** Short notices of success in a corner. */
-import { Toast } from '@base-ui/react/toast'
+import { useEffect, useState, useSyncExternalStore } from 'react'
 import { t } from '../i18n.ts'
+import { Button } from './button.tsx'
 
-const manager = Toast.createToastManager()
+const SHOWN_MS = 5_000
+const MAX_SHOWN = 3
+
+interface Notice {
+  readonly id: number
+  readonly text: string
+}
+
+let notices: readonly Notice[] = []
+let count = 0
+const listeners = new Set<() => void>()
+
+function show(next: readonly Notice[]): void {
+  notices = next
+  for (const listener of listeners) listener()
+}
 
 /** Shows a notice for a few seconds; a screen reader reads it when idle. */
-export const notify = (text: string): void => void manager.add({ title: text, priority: 'low' })
-
-function List() {
-  const { toasts } = Toast.useToastManager()
-  return toasts.map((toast) => (
-    <Toast.Root
-      key={toast.id}
-      toast={toast}
-      className="flex items-center justify-between gap-3 rounded-lg border border-line bg-surface px-4 py-2.5 shadow-lg data-limited:hidden"
-    >
-      <Toast.Title className="font-medium" render={<p />} />
-      <Toast.Close className="rounded px-1.5 text-quiet text-sm hover:bg-raised hover:text-ink">
-        {t('Close')}
-      </Toast.Close>
-    </Toast.Root>
-  ))
+export function notify(text: string): void {
+  count += 1
+  show([...notices, { id: count, text }].slice(-MAX_SHOWN))
 }
 
-export function Toasts() {
+const onNotices = (listener: () => void): (() => void) => {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+function Toast({ id, text }: Notice) {
+  const [isHeld, setHeld] = useState(false)
+  const close = () => show(notices.filter((one) => one.id !== id))
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the time begins anew only when the reader lets go.
+  useEffect(() => {
+    if (isHeld) return
+    const timer = setTimeout(close, SHOWN_MS)
+    return () => clearTimeout(timer)
+  }, [isHeld])
   return (
-    <Toast.Provider toastManager={manager}>
-      <Toast.Portal>
-        <Toast.Viewport className="fixed right-4 bottom-4 z-20 flex w-80 max-w-[calc(100vw-2rem)] flex-col gap-2">
-          <List />
-        </Toast.Viewport>
-      </Toast.Portal>
-    </Toast.Provider>
+    <li
+      onPointerEnter={() => setHeld(true)}
+      onPointerLeave={() => setHeld(false)}
+      onFocus={() => setHeld(true)}
+      onBlur={() => setHeld(false)}
+      className="flex items-center justify-between gap-3 rounded-lg border border-line bg-surface px-4 py-2.5 shadow-lg"
+    >
+      <p className="font-medium">{text}</p>
+      <Button kind="quiet" onClick={close}>
+        {t('Close')}
+      </Button>
+    </li>
   )
 }
+
+export const Toasts = () => (
+  <ul
+    aria-live="polite"
+    className="fixed right-4 bottom-4 z-20 flex w-80 max-w-[calc(100vw-2rem)] flex-col gap-2"
+  >
+    {useSyncExternalStore(onNotices, () => notices).map((notice) => (
+      <Toast key={notice.id} {...notice} />
+    ))}
+  </ul>
+)

@@ -1,5 +1,6 @@
 /** Operations of the call log. */
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
+import type { CallScope } from '../../../schemas/call-log/page-query.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import {
   listAllCalls,
@@ -71,18 +72,12 @@ const readParts = ({ model_part, key_part }: Parts) => ({
   keyPart: key_part || null,
 })
 
-interface CallsNamed {
-  readonly accountId: string | null
-  readonly keyIds: readonly string[] | null
-  readonly channelId?: string | null
-}
-
 /** Counts calls over time, in the window that a query names. */
 async function readSeries(
   context: Context,
   services: CallServices,
   input: Parts & Parameters<typeof readFilters>[0] & Parameters<typeof readPlace>[2] & { timezone: string },
-  calls: CallsNamed,
+  calls: CallScope,
 ) {
   const place = readPlace(toSearchDeps(context, services), calls.accountId ?? INSTALLATION, input)
   const to = Math.min(place.window.to, context.now)

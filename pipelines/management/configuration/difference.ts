@@ -1,4 +1,5 @@
 /** Compares two configurations, as both are written. */
+import { structuredPatch } from 'diff'
 import type { checkConfiguration, Difference } from '../../../schemas/management/configuration.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 
@@ -60,47 +61,30 @@ export function compareConfigurations(
 
 type Line = AnswerOf<typeof checkConfiguration>['lines'][number]
 
-/** Larger differences are shown whole: comparing each line with each would take too long. */
-const MAX_COMPARED = 4_000_000
 const CONTEXT_LINES = 2
+/** Texts that differ in more lines count as different in all of them: the search for what they share takes too long. */
+const MAX_EDITED_LINES = 2_000
 
-/** Returns, for each two places, how many lines both texts have in common from there on. */
-function countCommon(old: readonly string[], now: readonly string[]): Uint32Array[] {
-  const table = Array.from({ length: old.length + 1 }, () => new Uint32Array(now.length + 1))
-  for (let a = old.length - 1; a >= 0; a--)
-    for (let b = now.length - 1; b >= 0; b--)
-      table[a]![b] =
-        old[a] === now[b] ? table[a + 1]![b + 1]! + 1 : Math.max(table[a + 1]![b]!, table[a]![b + 1]!)
-  return table
-}
+const KINDS: Readonly<Record<string, Line['kind']>> = { ' ': 'same', '-': 'removed', '+': 'added' }
 
 /** Returns the lines in which two texts differ, each with some lines around it. */
 export function listChangedLines(before: string, after: string): Line[] {
-  const [old, now] = [before.split('\n'), after.split('\n')]
-  let begin = 0
-  while (begin < Math.min(old.length, now.length) && old[begin] === now[begin]) begin++
-  let same = 0
-  while (same < Math.min(old.length, now.length) - begin && old.at(-1 - same) === now.at(-1 - same)) same++
-  const [oldPart, nowPart] = [old.slice(begin, old.length - same), now.slice(begin, now.length - same)]
-  const table = oldPart.length * nowPart.length > MAX_COMPARED ? null : countCommon(oldPart, nowPart)
-  const lines: Line[] = []
-  const add = (kind: Line['kind'], index: number, text: string) => lines.push({ kind, line: index + 1, text })
-  for (let at = 0; at < begin; at++) add('same', at, now[at]!)
-  let [a, b] = [0, 0]
-  while (a < oldPart.length || b < nowPart.length) {
-    const isSame = table !== null && a < oldPart.length && b < nowPart.length && oldPart[a] === nowPart[b]
-    const isAdded =
-      a === oldPart.length || (b < nowPart.length && table !== null && table[a]![b + 1]! > table[a + 1]![b]!)
-    if (isSame) add('same', begin + b, nowPart[b]!)
-    else if (isAdded) add('added', begin + b, nowPart[b]!)
-    else add('removed', begin + a, oldPart[a]!)
-    if (isSame || !isAdded) a++
-    if (isSame || isAdded) b++
-  }
-  for (let at = now.length - same; at < now.length; at++) add('same', at, now[at]!)
-  const isNear = (index: number) =>
-    lines
-      .slice(Math.max(0, index - CONTEXT_LINES), index + CONTEXT_LINES + 1)
-      .some(({ kind }) => kind !== 'same')
-  return lines.filter((_, index) => isNear(index))
+  const options = { context: CONTEXT_LINES, maxEditLength: MAX_EDITED_LINES }
+  const patch = structuredPatch('', '', before, after, '', '', options)
+  if (patch === undefined) return [...listLines('removed', before), ...listLines('added', after)]
+  return patch.hunks.flatMap(({ oldStart, newStart, lines }) => {
+    let [old, now] = [oldStart, newStart]
+    return lines.flatMap((printed): Line[] => {
+      const kind = KINDS[printed[0]!]
+      // A remark, that the text does not end with a new line.
+      if (kind === undefined) return []
+      const line = kind === 'removed' ? old : now
+      if (kind !== 'added') old++
+      if (kind !== 'removed') now++
+      return [{ kind, line, text: printed.slice(1) }]
+    })
+  })
 }
+
+const listLines = (kind: Line['kind'], text: string): Line[] =>
+  text.split('\n').map((line, index) => ({ kind, line: index + 1, text: line }))

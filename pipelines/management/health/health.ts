@@ -144,7 +144,7 @@ export const healthOperations = [
   })),
   implement(listOperatorAlerts, async ({ database }, input) => {
     const { after: before, limit } = readPage(input)
-    const found = await database.operatorAlerts.list({ isOpen: input.open === 'true', before, limit })
+    const found = await database.operatorAlerts.list({ isOpen: input.open, before, limit })
     return toPage(found.map(alertShape), input)
   }),
   implement(acknowledgeAlert, async ({ write }, { id, note }) =>

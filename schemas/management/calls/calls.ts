@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import { logRow } from '../../call-log/columns.ts'
 import { logDetail, shownRefund } from '../../call-log/detail.ts'
+import { CALL_VALUES_PER_FIELD } from '../../call-log/page-query.ts'
 import { logQuery, windowFields } from '../../call-log/query.ts'
 import { CALL_STATUSES, LOG_LIMIT_DEFAULT_ROWS, LOG_LIMIT_MAX_ROWS } from '../../call-log/row.ts'
 import { amountText, instantText, operation, toPageSchema } from '../operation.ts'
@@ -123,12 +124,10 @@ export const seriesOfCalls = operation('seriesOfCalls', {
   allows,
 })
 
-const VALUES_PER_FIELD = 50
-
 export const listCallValues = operation('listCallValues', {
   summary:
     'List what the calls of an account have: models, keys, error codes and sessions, the most frequent first.',
-  details: `At most ${VALUES_PER_FIELD} of each.`,
+  details: `At most ${CALL_VALUES_PER_FIELD} of each.`,
   input: z.object({
     account_id: accountId,
     key_id: LOG_FILTERS.key_id,

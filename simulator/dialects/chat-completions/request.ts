@@ -23,9 +23,9 @@ export type ChatRequest = {
   readonly stop: readonly string[]
   readonly logprobs: number | null
   readonly builtIns: readonly BuiltInTool[]
-  /** The content of `[simulate: …]` in the last message. */
   /** The text of the last message of a user. */
   readonly asked: string
+  /** The content of `[simulate: …]` after the last turn of the model. */
   readonly messageDirectives: string | null
   /** The field `simulate`. */
   readonly bodyDirectives: unknown

@@ -23,13 +23,13 @@ export function readOtherModels(body: Record<string, unknown>): OtherModels {
   const { fallbacks = [], tools = [] } = body
   if (!Array.isArray(fallbacks)) throw invalid('fallbacks: Input should be a valid list')
   const advisor = (tools as unknown[]).find(isAdvisor)
-  const nameOf = (value: unknown, path: string): string => {
+  const readName = (value: unknown, path: string): string => {
     if (!isObject(value)) throw invalid(`${path}: Input should be an object`)
     return splitModelName(requireString(value, 'model', path)).model
   }
   return {
-    fallbacks: fallbacks.map((fallback, index) => nameOf(fallback, `fallbacks.${index}`)),
-    advisor: advisor === undefined ? null : nameOf(advisor, 'tools.advisor'),
+    fallbacks: fallbacks.map((fallback, index) => readName(fallback, `fallbacks.${index}`)),
+    advisor: advisor === undefined ? null : readName(advisor, 'tools.advisor'),
   }
 }
 

@@ -219,12 +219,13 @@ async function makeKey(context: Context, account_id: string, { title }: Client) 
   return made as { readonly id: string; readonly key: string }
 }
 
-/** Returns the first model that serves the protocol. */
+/** Returns the first model that is served in the protocol: natively, else by translation. */
 async function findModel(baseUrl: string, protocol: ChatProtocol): Promise<string> {
   const { models } = await get<{ models: readonly PublicModel[] }>(baseUrl, '/api/v1/models/public')
-  const served = models.find(
-    (model) => model.callable && model.endpoint_type === null && model.supported_protocols.includes(protocol),
-  )
+  const chat = models.filter(({ callable, endpoint_type }) => callable && endpoint_type === null)
+  const served =
+    chat.find(({ supported_protocols: native }) => native.includes(protocol)) ??
+    chat.find(({ translated_protocols: translated }) => translated.includes(protocol))
   if (served !== undefined) return served.id
   throw new Error(`No model serves clients of ${protocol}. Name one with --model.`)
 }

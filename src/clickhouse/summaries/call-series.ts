@@ -38,7 +38,7 @@ interface Row {
 
 const DAY_SECONDS = 86_400
 
-/** Returns the begin of a bucket. Days begin in the time zone; shorter buckets begin alike in all of them. */
+/** Returns the start of a bucket. Days begin in the time zone; shorter buckets begin alike in all of them. */
 const printStart = (bucketSeconds: number): string =>
   bucketSeconds < DAY_SECONDS
     ? `toUnixTimestamp(toStartOfInterval(created_at, INTERVAL ${bucketSeconds} SECOND, 'UTC'))`

@@ -1,11 +1,9 @@
 /** What calls have, for suggestions of filters. */
 import type { ClickHouseClient } from '@clickhouse/client'
-import type { InstallationFilter } from '../../../schemas/call-log/page-query.ts'
+import { CALL_VALUES_PER_FIELD, type InstallationFilter } from '../../../schemas/call-log/page-query.ts'
 import { readRows } from '../connection.ts'
 import { selectCalls } from '../pages/statement.ts'
 import { LIVE_NAMES } from '../tables/names.ts'
-
-const MAX_VALUES = 50
 
 /** Each the most frequent first. */
 export interface CallValues {
@@ -27,10 +25,10 @@ export async function listCallValues(
   const { where, parameters } = selectCalls(filter)
   const [row] = await readRows<Row>(client, {
     query: `
-      SELECT topKIf(${MAX_VALUES})(model, model != '') AS models,
-        topK(${MAX_VALUES})((toString(key_id), toString(key_name))) AS keys,
-        topKIf(${MAX_VALUES})(error_code, error_code != '') AS error_codes,
-        topKIf(${MAX_VALUES})(session_id, session_id != '') AS session_ids
+      SELECT topKIf(${CALL_VALUES_PER_FIELD})(model, model != '') AS models,
+        topK(${CALL_VALUES_PER_FIELD})((toString(key_id), toString(key_name))) AS keys,
+        topKIf(${CALL_VALUES_PER_FIELD})(error_code, error_code != '') AS error_codes,
+        topKIf(${CALL_VALUES_PER_FIELD})(session_id, session_id != '') AS session_ids
       FROM ${LIVE_NAMES.calls} ${where}`,
     query_params: parameters,
     abort_signal: signal,

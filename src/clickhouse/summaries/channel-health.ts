@@ -5,14 +5,14 @@ import { toClickHouseInstant } from '../instant.ts'
 import { LIVE_NAMES } from '../tables/names.ts'
 
 export interface ChannelHealthQuery {
-  /** Epoch milliseconds: begins of the shorter and of the longer window. */
+  /** Epoch milliseconds: the start of the last hour and of the last day. */
   readonly hourFrom: number
   readonly dayFrom: number
 }
 
 export interface ChannelHealth {
   readonly channelId: string
-  /** Attempts that succeeded or failed by the channel's fault, and the latter alone. */
+  /** Attempts that succeeded or failed by the channel's fault, and only the failures. */
   readonly hour: { readonly attempts: number; readonly failures: number }
   readonly day: { readonly attempts: number; readonly failures: number }
   /** Null: none failed. */

@@ -67,6 +67,10 @@ export interface Catalog {
   fallbacks(model: Model): readonly Model[]
   /** Returns the client protocols with a native channel for the model. */
   supportedProtocols(model: Model): readonly ChatProtocol[]
+  /** Returns the client protocols that only translating channels have for the model. */
+  translatedProtocols(model: Model): readonly ChatProtocol[]
+  /** Returns whether a channel that is on has the model. */
+  isServed(model: Model): boolean
 }
 
 const NO_MODELS: readonly Model[] = []
@@ -170,6 +174,8 @@ export function createCatalog(config: ConfigFile, held: ReadonlySet<string> = NO
   for (const byProtocol of routesByModel.values())
     for (const found of byProtocol.values()) found.sort(byPriority)
   const routes = (model: Model, protocol: ChannelProtocol) => routesByModel.get(model.id)?.get(protocol) ?? []
+  const isNative = (model: Model, protocol: ChatProtocol): boolean =>
+    routes(model, protocol).some((route) => !route.isTranslated)
 
   const fallbacksById = new Map(
     models
@@ -185,8 +191,10 @@ export function createCatalog(config: ConfigFile, held: ReadonlySet<string> = NO
     routes,
     modelsAt: (channelId) => modelsByChannel.get(channelId) ?? NONE_SERVED,
     fallbacks: ({ id }) => fallbacksById.get(id) ?? NO_MODELS,
-    supportedProtocols: (model) =>
-      CHAT_PROTOCOLS.filter((protocol) => routes(model, protocol).some((route) => !route.isTranslated)),
+    supportedProtocols: (model) => CHAT_PROTOCOLS.filter((protocol) => isNative(model, protocol)),
+    translatedProtocols: (model) =>
+      CHAT_PROTOCOLS.filter((protocol) => routes(model, protocol).length > 0 && !isNative(model, protocol)),
+    isServed: ({ id }) => routesByModel.has(id),
   }
 }
 

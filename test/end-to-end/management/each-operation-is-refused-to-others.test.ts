@@ -110,6 +110,7 @@ t.test('permissions', async (t) => {
     'installation/alerts': 'evt_1',
     'installation/lost-submits': 'vid_1',
     'installation/refused-payment-events': 'evt_1',
+    'installation/status-notes': 'note_1',
     'installation/tasks': 'vid_1',
     'installation/tokens': token.id,
     invitations: invitation.id,

@@ -780,6 +780,7 @@ t.test('models', async (t) => {
       callable: true,
       endpoint_type: null,
       supported_protocols: ['chat-completions'],
+      translated_protocols: [],
       aliases: ['sonata-large-2025'],
       context_window: 400_000,
       max_output_tokens: 32_768,
@@ -884,6 +885,33 @@ t.test('models', async (t) => {
       ['sonata-large', []],
     ] as const)
       await t.rejects(show(name, allowed), { code: 'model_not_found', status: 404 }, name)
+  })
+
+  t.test('what a channel serves by translation is listed for clients of that protocol', async (t) => {
+    const channel = {
+      ...{ id: 'a', protocol: 'chat-completions', base_url: 'http://127.0.0.1/v1', api_key: 'k' },
+      models: { any: 'x' },
+    }
+    const pricing = { unit: '1M_tokens', input: '1', output: '1' }
+    const catalogWith = (more: object) =>
+      createCatalog(
+        configFile.parse({ models: [{ id: 'any', pricing }], channels: [{ ...channel, ...more }] }),
+      )
+    for (const [more, methods, translated] of [
+      [{}, [], []],
+      [
+        { serve: ['generate-content', 'responses'] },
+        ['generateContent', 'streamGenerateContent', 'countTokens'],
+        ['generate-content', 'responses'],
+      ],
+      [{ protocol: 'messages' }, [], ['chat-completions']],
+    ] as const) {
+      const served = { ...deps, catalog: () => catalogWith(more) }
+      const content = await jsonOf(contentModels(served)(keyFor(null), ''))
+      t.strictSame(content.models[0].supportedGenerationMethods, methods)
+      const shown = await jsonOf(publicModels(served)())
+      t.strictSame(shown.models[0].translated_protocols, translated)
+    }
   })
 
   t.test('GET /v1beta/models answers in the shape of its protocol, page by page', async (t) => {

@@ -7,7 +7,7 @@ import postgres from 'postgres'
 import { firstValueFrom, Observable, of, throwError } from 'rxjs'
 import t from 'tap'
 import type { AuthenticatedCall } from '../../../pipelines/calls/authenticate.ts'
-import { insufficientBalance } from '../../../pipelines/calls/balance.ts'
+import { assertLimitsLeave, assertLimitsLeft, insufficientBalance } from '../../../pipelines/calls/balance.ts'
 import { makeErrorReply } from '../../../pipelines/calls/errors.ts'
 import { idempotent } from '../../../pipelines/calls/idempotency.ts'
 import { Answered, answer, type Call, calls } from '../../../pipelines/calls/pipeline.ts'
@@ -57,6 +57,37 @@ t.test('refusal of a balance has its numbers', async (t) => {
     }
     t.equal(messageOf('agent', '0.5', '0.655'), `${start}. ${end}.`, 'no more than its holder may know')
     t.equal(messageOf('agent', '0', null), `${start}. ${end}.`)
+  })
+})
+
+t.test('a cap and a budget leave what calls in flight do not reserve', async (t) => {
+  const AT = Date.parse('2026-05-04T12:00:00Z')
+  const state = (balance: bigint, inFlight: bigint) => ({ balance, inFlight })
+  const roomy = state(100n, 0n)
+  const limited = (cap: object | null, ...budgets: object[]) =>
+    ({
+      cap,
+      budgets: budgets.map((found) => ({
+        at: (now: number) => (now === AT ? found : roomy),
+        budget: { id: 'bud', amount: 100n, period: 'day', scope: 'key' },
+        resetsAt: () => AT,
+      })),
+    }) as never
+  const refusal = { code: 'quota_exceeded' }
+
+  t.test('for an amount, to the last unit', async (t) => {
+    t.doesNotThrow(() => assertLimitsLeave(limited(state(10n, 4n)), 6n, AT))
+    t.throws(() => assertLimitsLeave(limited(state(10n, 4n)), 7n, AT), refusal)
+    t.doesNotThrow(() => assertLimitsLeave(limited(null, roomy, state(10n, 4n)), 6n, AT))
+    t.throws(() => assertLimitsLeave(limited(null, roomy, state(10n, 4n)), 7n, AT), refusal)
+    t.throws(() => assertLimitsLeave(limited(roomy, state(10n, 4n)), 7n, AT), refusal)
+    t.doesNotThrow(() => assertLimitsLeave(limited(null), 7n, AT))
+  })
+
+  t.test('for work of unknown cost, while anything is left', async (t) => {
+    t.doesNotThrow(() => assertLimitsLeft(limited(state(1n, 9n), state(1n, 9n)), AT))
+    t.throws(() => assertLimitsLeft(limited(state(0n, 0n)), AT), refusal)
+    t.throws(() => assertLimitsLeft(limited(state(1n, 0n), roomy, state(0n, 0n)), AT), refusal)
   })
 })
 

@@ -257,4 +257,15 @@ export const listAuditedCommands = ({ actor, agentFile }: AuditedOptions): reado
     {},
     () => [{ action: 'kb.revoke', before: { reader_id: ids.ann }, after: null }],
   ],
+  [
+    'status post --text Down --severity outage',
+    { note: 'id' },
+    () => [{ action: 'status_note.post', subject_id: ids.note, after: { text: 'Down', models: null } }],
+  ],
+  [
+    'status update {note} --text Known --severity degraded',
+    {},
+    () => [{ action: 'status_note.update', after: { text: 'Known', severity: 'degraded' } }],
+  ],
+  ['status resolve {note}', {}, () => [{ action: 'status_note.resolve', subject_id: ids.note }]],
 ]

@@ -126,14 +126,13 @@ t.test('docs/clients.md shows what is written', async (t) => {
   }
 })
 
-const channel = (protocol: string, path: string) =>
-  `  - { id: ${protocol}, protocol: ${protocol}, base_url: "\${TEST_SIMULATOR_URL}${path}", api_key: k, models: { sonata: sim-sonata } }`
+const channel = (protocol: string, path: string, serve = '[]') =>
+  `  - { id: ${protocol}, protocol: ${protocol}, base_url: "\${TEST_SIMULATOR_URL}${path}", api_key: k, serve: ${serve}, models: { sonata: sim-sonata } }`
 const CONFIG = `
 models:
   - { id: sonata, pricing: { unit: 1M_tokens, input: "1000000", output: "2000000" }, max_output_tokens: 100 }
 channels:
-${channel('chat-completions', '/v1')}
-${channel('messages', '')}
+${channel('chat-completions', '/v1', '[messages]')}
 ${channel('responses', '/v1')}
 ${channel('generate-content', '')}
 `

@@ -5,7 +5,9 @@ import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import type { BudgetPeriods } from '../../../schemas/accounts/budget.ts'
 import { modelEntry, pricing, SERVER_TOOLS } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
-import { printCredits } from '../../../schemas/money.ts'
+import { ONE_RATE, parseRate, printCredits } from '../../../schemas/money.ts'
+import { compareCatalog } from '../../../src/core/pricing/catalog-difference.ts'
+import { modelAt, pricesInOrder } from '../../../src/core/pricing/changes.ts'
 import { listChargedItems } from '../../../src/core/pricing/charged-items.ts'
 import {
   type EstimatedCall,
@@ -14,6 +16,7 @@ import {
   specifiedCase,
   worstCase,
 } from '../../../src/core/pricing/estimate.ts'
+import { inCredits, readPriceList } from '../../../src/core/pricing/price-list.ts'
 import { tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
 import { keepExtra, MAX_REPORTED_TOKENS, NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
 import { boundUsage, limitUsage, MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
@@ -847,5 +850,192 @@ t.test('budget follows periods', async (t) => {
     t.notOk(budget.isOutOfPeriods(STARTS[1]!))
     t.ok(budget.isOutOfPeriods(STARTS[2]!), 'the last known period has begun')
     t.equal(budget.resetsAt(STARTS[2]!), null)
+  })
+})
+
+t.test('planned prices hold from their instant on', async (t) => {
+  const FIRST = '2026-03-01T00:00:00Z'
+  const SECOND = '2026-06-01T00:00:00+02:00'
+  const END = '2026-06-02T00:00:00Z'
+  const change = (from: string, input: string, more: object = {}) => ({ from, input, output: '0', ...more })
+  const read = (...changes: object[]) => ({
+    entry: modelEntry.parse({ id: 'm', pricing: { unit: '1M_tokens', input: '1', output: '0', changes } }),
+  })
+  const inputAt = (model: ReturnType<typeof read>, now: number) =>
+    (modelAt(model, now).entry.pricing as { input?: bigint }).input
+  // The order of the file is not that of time.
+  const model = read(change(SECOND, '3', { discount: '0.5', discount_until: END }), change(FIRST, '2'))
+
+  t.test('to the millisecond, in the order of time', async (t) => {
+    t.same(
+      pricesInOrder(model.entry.pricing!).map(({ from }) => from),
+      [null, FIRST, SECOND],
+    )
+    for (const [at, before, after] of [
+      [FIRST, '1', '2'],
+      [SECOND, '2', '3'],
+    ] as const) {
+      t.equal(inputAt(model, Date.parse(at) - 1), parseRate(before))
+      t.equal(inputAt(model, Date.parse(at)), parseRate(after))
+    }
+    t.equal(inputAt(read(), Date.parse(SECOND)), parseRate('1'), 'without changes, always')
+  })
+
+  t.test('a model as it is then has no changes left, and only the discount that holds', async (t) => {
+    const discountAt = (now: number) => modelAt(model, now).entry.pricing!.discount
+    t.equal(discountAt(Date.parse(SECOND) - 1), undefined)
+    t.equal(discountAt(Date.parse(SECOND)), parseRate('0.5'))
+    t.equal(discountAt(Date.parse(END) - 1), parseRate('0.5'))
+    t.equal(discountAt(Date.parse(END)), undefined)
+    t.equal(
+      modelAt(read(change(FIRST, '2', { discount: '0.9' })), Date.parse(END)).entry.pricing!.discount,
+      parseRate('0.9'),
+      'a discount without an end',
+    )
+    const { pricing: then } = modelAt(model, Date.parse(END)).entry
+    t.same(then!.changes, [])
+    t.equal(then!.unit, '1M_tokens')
+    t.notOk('discount_until' in then!)
+    const free = { entry: modelEntry.parse({ id: 'free' }) }
+    t.equal(modelAt(free, 0), free)
+  })
+})
+
+t.test('public price lists are read exactly and compared', async (t) => {
+  const litellm = (input: unknown, output: unknown = 0, more: object = {}) => ({
+    input_cost_per_token: input,
+    output_cost_per_token: output,
+    ...more,
+  })
+  const read = (list: object) => readPriceList(JSON.stringify(list))
+  const dev = (models: Record<string, object | null>) => ({
+    models: Object.fromEntries(Object.entries(models).map(([name, cost]) => [name, { cost }])),
+  })
+
+  t.test('numbers as JavaScript prints them', async (t) => {
+    const inputOf = (value: unknown) => read({ m: litellm(value), other: litellm(1) }).get('m')?.input
+    t.equal(inputOf(3e-7), parseRate('0.3'))
+    t.equal(inputOf(0.0000025), parseRate('2.5'))
+    t.equal(inputOf(1.25e-6), parseRate('1.25'))
+    t.equal(inputOf(2), parseRate('2000000'))
+    t.equal(inputOf(1e21), parseRate('1') * 10n ** 27n)
+    t.equal(inputOf(0), 0n)
+    for (const none of [-1, '0.1', null, undefined]) t.equal(inputOf(none), undefined, String(none))
+    t.equal(inputOf(1e-30), 0n, 'less than half of the last place')
+  })
+
+  t.test('a model has a price of input and one of output; others may be absent', async (t) => {
+    const list = read({
+      whole: litellm(1e-6, 2e-6, {
+        cache_read_input_token_cost: 1e-7,
+        cache_creation_input_token_cost: 1.25e-6,
+      }),
+      plain: litellm(1e-6, 2e-6),
+      image: { input_cost_per_token: 1e-6 },
+      words: { output_cost_per_token: 1e-6 },
+      note: 'no model',
+    })
+    t.same([...list.keys()], ['whole', 'plain'])
+    t.same(list.get('plain'), { input: parseRate('1'), output: parseRate('2') })
+    t.same(list.get('whole'), {
+      input: parseRate('1'),
+      output: parseRate('2'),
+      cached_input: parseRate('0.1'),
+      cache_write: parseRate('1.25'),
+    })
+    for (const none of [{}, [], { a: { input_cost_per_token: 1 } }, [litellm(1)]])
+      t.throws(() => read(none), /no price list in the format/)
+    t.throws(() => readPriceList('{'), /not JSON/)
+  })
+
+  t.test('a name has a price where all providers agree on each part of it', async (t) => {
+    const cost = { input: 1, output: 2, cache_read: 0.5, cache_write: 3 }
+    const both = (other: object) => read({ a: dev({ m: cost }), b: dev({ m: other }), c: dev({ m: cost }) })
+    const price = {
+      input: parseRate('1'),
+      output: parseRate('2'),
+      cached_input: parseRate('0.5'),
+      cache_write: parseRate('3'),
+    }
+    t.same(both(cost).get('m'), price)
+    for (const part of Object.keys(cost)) {
+      const list = both({ ...cost, [part]: 9 })
+      t.equal(list.get('m'), null, `they differ in ${part}, and stay different with a third`)
+      t.same(list.get('a/m'), price)
+    }
+    const list = read({ a: dev({ m: cost, half: { input: 1 }, none: null }), b: { name: 'no models' } })
+    t.same([...list.keys()], ['a/m', 'm'])
+  })
+
+  t.test('dollars become credits, rounded half up', async (t) => {
+    t.same(inCredits({ input: 3n, output: 1n }, ONE_RATE / 2n), { input: 2n, output: 1n })
+    t.same(inCredits({ input: 5n }, ONE_RATE * 7n), { input: 35n })
+  })
+
+  t.test('the catalog differs where the price that holds does', async (t) => {
+    const compare = (prices: object, listed: object, { ofCosts = false } = {}) => {
+      const { models, channels } = configFile.parse({
+        models: [
+          { id: 'm', aliases: ['other'], pricing: { unit: '1M_tokens', input: '4', output: '8', ...prices } },
+        ],
+        channels: [
+          {
+            id: 'c',
+            provider: 'openai',
+            protocol: 'chat-completions',
+            base_url: 'http://127.0.0.1:1',
+            api_key: 'k',
+            models: { m: 'upstream-m' },
+            ...(ofCosts && { cost: { m: { unit: '1M_tokens', input: '4', output: '8' } } }),
+          },
+        ],
+      })
+      const list = read(listed)
+      return compareCatalog({ models, channels }, list, {
+        perUsd: ONE_RATE,
+        ofCosts,
+        listedAs: (provider) => [`${provider}-list`],
+      })
+    }
+    const listed = (input: number, output: number, more: object = {}) =>
+      litellm(input / 1e6, output / 1e6, more)
+    const changed = (prices: object, list: object) =>
+      compare(prices, list).changes.map(({ price, now, listed }) => [price, now, listed])
+
+    t.same(compare({}, { m: listed(4, 8) }), { changes: [], unlisted: [] })
+    t.same(compare({}, { elsewhere: listed(4, 8) }), { changes: [], unlisted: ['m'] })
+    t.same(changed({}, { m: listed(4, 9) }), [['output', parseRate('8'), parseRate('9')]])
+    t.same(changed({}, { other: listed(5, 8) }), [['input', parseRate('4'), parseRate('5')]], 'by an alias')
+    const cached = (read: number, write: number) => ({
+      cache_read_input_token_cost: read / 1e6,
+      cache_creation_input_token_cost: write / 1e6,
+    })
+    t.same(changed({}, { m: listed(4, 8, cached(4, 5)) }), [], 'what follows from the price of input')
+    t.same(changed({}, { m: listed(4, 8, cached(1, 6)) }), [
+      ['cached_input', null, parseRate('1')],
+      ['cache_write', null, parseRate('6')],
+    ])
+    t.same(changed({ cached_input: '1', cache_write: '6' }, { m: listed(4, 8, cached(1, 6)) }), [])
+    t.same(
+      changed({}, { m: listed(8, 8, cached(8, 10)) }),
+      [['input', parseRate('4'), parseRate('8')]],
+      'a default follows from the price that the list proposes',
+    )
+    const first = compare(
+      {},
+      { m: listed(1, 8), 'upstream-m': listed(2, 8), 'openai-list/upstream-m': listed(3, 8) },
+    )
+    t.match(first.changes, [
+      { model: 'm', channel: null, listed_as: 'openai-list/upstream-m', price: 'input' },
+    ])
+    t.match(compare({}, { m: listed(1, 8), 'upstream-m': listed(2, 8) }).changes, [
+      { listed_as: 'upstream-m' },
+    ])
+    const costs = compare({ input: '1' }, { m: listed(1, 1), 'upstream-m': listed(5, 8) }, { ofCosts: true })
+    t.match(costs.changes, [
+      { model: 'm', channel: 'c', price: 'input', now: parseRate('4'), listed: parseRate('5') },
+    ])
+    t.equal(costs.changes.length, 1)
+    t.same(compare({}, { m: listed(1, 1) }, { ofCosts: true }), { changes: [], unlisted: ['m'] })
   })
 })

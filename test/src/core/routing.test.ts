@@ -208,6 +208,37 @@ t.test('never more than the limit in a minute', async (t) => {
     t.equal(new RateWindow().msUntilFree(4, 3_000), 0)
   })
 
+  t.test(
+    'requests of one grain leave together, with the last; those of the next grain on their own',
+    async (t) => {
+      const window = new RateWindow()
+      for (const time of [GRAIN_MS, 2 * GRAIN_MS - 1, 2 * GRAIN_MS]) window.add(time)
+      t.equal(window.count(GRAIN_MS + WINDOW_MS), 3, 'late by less than a grain')
+      t.equal(window.count(2 * GRAIN_MS - 1 + WINDOW_MS), 1)
+      t.equal(window.count(2 * GRAIN_MS + WINDOW_MS), 0)
+      window.add(100_001)
+      t.equal(window.count(100_001), 1, 'one that left is not joined')
+    },
+  )
+
+  t.test('what was taken back is counted no more, and others are', async (t) => {
+    const window = new RateWindow()
+    window.add(1_000, 2)
+    window.add(2_000)
+    window.add(3_000)
+    window.remove(2_000)
+    t.equal(window.count(3_000), 3)
+    window.remove(1_000)
+    t.equal(window.count(3_000), 2)
+    t.equal(window.msUntilFree(1, 3_000), WINDOW_MS, 'the last of two')
+    window.remove(4_000)
+    t.equal(window.count(3_000), 2, 'none entered so late')
+    t.equal(window.count(1_000 + WINDOW_MS), 1)
+    t.equal(window.count(3_000 + WINDOW_MS), 0)
+    window.remove(3_000)
+    t.equal(window.count(3_000 + WINDOW_MS), 0, 'none is taken out that has left')
+  })
+
   t.test('the wait is never over 60 s nor nothing, at any fraction of a millisecond', async (t) => {
     const instants = fc.double({ min: 0, max: 1e10, noNaN: true })
     const ages = fc.oneof(fc.constant(0), fc.double({ min: 0, max: 2 * WINDOW_MS, noNaN: true }))

@@ -81,7 +81,7 @@ function KeyForm({ agent: { id, account_id }, onCreated }: PublishProps & { onCr
   return (
     <DialogForm sends={create} fields={form} submit={t('Create its key')} cancel={t('Not now')}>
       <p role="status" className="text-good">
-        {t('It is published. Programs call it with a key of its own.')}
+        {t('The agent is published. To call it, programs need a key for this agent.')}
       </p>
       <ProgramNameField {...field('name')} />
       <AmountField

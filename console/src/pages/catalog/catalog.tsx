@@ -52,7 +52,7 @@ function describeCopies({ host, other_hosts: others }: AnswerOf<'showConfigurati
   if (others.length === 0)
     return t('This is the file of {host}. All processes of the installation read it.', { host })
   return t(
-    'This is the copy of {host}. {others} have copies of their own: copy the file there, or deploy it to all of them. Each machine takes up its copy within a second.',
+    'You are editing the copy on {host}. {others} have their own copies: copy the file there too, or deploy it to every machine. Each machine picks up a change within a second.',
     { host, others: others.join(', ') },
   )
 }

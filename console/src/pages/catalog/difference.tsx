@@ -2,7 +2,7 @@
 import type { AnswerOf } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Badge, EmptyState, Panel } from '../../ui/states.tsx'
-import { Code } from '../../ui/text.tsx'
+import { Code, SCROLLED_BY_KEYS } from '../../ui/text.tsx'
 
 export type Checked = AnswerOf<'checkConfiguration'>
 type Entries = Checked['difference']['models']
@@ -72,8 +72,7 @@ const LINE_TONES = { same: '', removed: 'bg-bad-wash text-bad', added: 'bg-good-
 
 /** The lines that change. */
 const Lines = ({ lines }: { readonly lines: Checked['lines'] }) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area needs the focus to be scrolled by keyboard.
-  <pre tabIndex={0} className="max-h-96 overflow-auto font-mono text-xs leading-relaxed">
+  <pre {...SCROLLED_BY_KEYS} className="max-h-96 overflow-auto font-mono text-xs leading-relaxed">
     {lines.map(({ kind, line, text }) => (
       <div key={`${kind} ${line}`} className={`px-4 ${LINE_TONES[kind]}`}>
         {SIGNS[kind]} {String(line).padStart(4)} {text}

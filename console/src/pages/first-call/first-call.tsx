@@ -14,7 +14,7 @@ import { t } from '../../i18n.ts'
 import { SelectField } from '../../ui/form.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { CodeBlock, Money, TextLink } from '../../ui/text.tsx'
-import { makeSnippets, type Snippet } from './snippets.ts'
+import { listProtocols, makeSnippets, type Snippet } from './snippets.ts'
 
 /** In place of a key that the page does not know. */
 const UNKNOWN_KEY = 'YOUR_KEY'
@@ -65,7 +65,7 @@ export function FirstCall({ accountId, secret, isAwaited = true }: FirstCallProp
 
 /** Returns the chosen model, or one that the client can reach where that has none of its protocol. */
 const pickModel = ({ protocol }: Client, chosen: PublicModel, models: readonly PublicModel[]): PublicModel =>
-  [chosen, ...models].find(({ supported_protocols: protocols }) => protocols.includes(protocol)) ?? chosen
+  [chosen, ...models].find((model) => listProtocols(model).includes(protocol)) ?? chosen
 
 function printClient(
   id: string,

@@ -120,7 +120,14 @@ interface SnippetModel {
   readonly id: string
   readonly endpoint_type: string | null
   readonly supported_protocols: readonly ChatProtocol[]
+  readonly translated_protocols: readonly ChatProtocol[]
 }
+
+/** Returns the protocols in which clients reach the model, the native ones first. */
+export const listProtocols = ({
+  supported_protocols,
+  translated_protocols,
+}: SnippetModel): readonly ChatProtocol[] => [...supported_protocols, ...translated_protocols]
 
 /** Returns the snippets of a model, the shortest first; none for an endpoint that needs more than a prompt. */
 export function makeSnippets(model: SnippetModel, access: Access): readonly Snippet[] {
@@ -129,7 +136,7 @@ export function makeSnippets(model: SnippetModel, access: Access): readonly Snip
     return first === undefined ? [] : [makeCurl(access, first[0], { model: model.id, ...first[1] })]
   }
   const body = { model: model.id, messages: [{ role: 'user', content: HELLO }] }
-  const protocols = new Set<ChatProtocol>(['chat-completions', ...model.supported_protocols])
+  const protocols = new Set<ChatProtocol>(['chat-completions', ...listProtocols(model)])
   return [
     makeCurl(access, ROUTES.createChatCompletion[1], body),
     ...[...protocols].flatMap((protocol) => WITH_SDKS[protocol](access, model.id)),

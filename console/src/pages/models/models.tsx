@@ -199,6 +199,9 @@ function ModelInFull({ model }: { model: PublicModel }) {
         {model.supported_protocols.length > 0 && (
           <Fact name={t('Protocols')} value={model.supported_protocols.join(', ')} />
         )}
+        {model.translated_protocols.length > 0 && (
+          <Fact name={t('Translated protocols')} value={model.translated_protocols.join(', ')} />
+        )}
         {model.endpoint_type && <Fact name={t('Endpoint')} value={endpointName(model.endpoint_type)} />}
         {model.aliases.length > 0 && <Fact name={t('Also known as')} value={model.aliases.join(', ')} />}
         {listCapabilities(model).length > 0 && (

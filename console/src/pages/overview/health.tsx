@@ -12,6 +12,7 @@ import { Badge, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, ListPanel, Table } from '../../ui/table.tsx'
 import { Code, Money, TextLink, Time } from '../../ui/text.tsx'
 import { ChannelHolds, ChannelStatus } from '../channel-holds.tsx'
+import { StatusNotes } from './status-notes.tsx'
 
 type Health = AnswerOf<'showHealth'>
 type Channel = Health['channels'][number]
@@ -176,7 +177,8 @@ export function HealthPanels() {
       )}
       <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-4 xl:grid-cols-2">
         <Alerts mayChange={mayChange} />
-        <div className="flex flex-col gap-4">
+        <div className="flex min-w-0 flex-col gap-4">
+          <StatusNotes mayChange={mayChange} />
           <MoneyList
             title={t('Balances below zero')}
             accounts={negative.map((one) => ({ ...one, amount: one.balance, note: t('credits') }))}

@@ -186,9 +186,8 @@ interface RunsProps {
 /** The answers that are arriving, and those that failed. */
 export const Runs = ({ runs, accountId }: RunsProps) => (
   <Sides isTwo={runs.length > 1}>
-    {runs.map((run, place) => (
-      // biome-ignore lint/suspicious/noArrayIndexKey: both sides may call the same model.
-      <Side key={place} name={run.model}>
+    {runs.map((run) => (
+      <Side key={run.id} name={run.model}>
         <div aria-live="polite" aria-busy={run.isRunning}>
           <AnswerText {...run.answer} />
           {run.isRunning && run.answer.characters === 0 && <Skeleton rows={2} />}

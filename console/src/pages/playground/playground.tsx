@@ -281,7 +281,7 @@ export function Playground() {
           <Panel>
             <ol>
               {turns.map((turn, number) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: a conversation only grows.
+                // biome-ignore lint/suspicious/noArrayIndexKey: turns have no id, and a conversation only appends them: a turn never changes its place.
                 <TurnView key={number} turn={turn} accountId={accountId} />
               ))}
             </ol>

@@ -6,6 +6,7 @@ import { type Callee, findOrCreateKey, forgetPlaygroundKey } from './key.ts'
 import { send } from './send.ts'
 
 export interface Run {
+  readonly id: string
   readonly model: string
   readonly body: object
   readonly answer: Answer
@@ -72,6 +73,7 @@ export function useRun(callee: Callee, place = '') {
     stop()
     const stopping = new AbortController()
     const begun: Run = {
+      id: crypto.randomUUID(),
       model,
       body,
       answer: NO_ANSWER,

@@ -1,12 +1,11 @@
 /** Sign-up, open or by invitation; an existing user accepts the invitation. */
-import { useLingui } from '@lingui/react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { sessionQuery } from '../../api/session.ts'
-import { t } from '../../i18n.ts'
+import { t, useLanguage } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field, Form, FormProblem } from '../../ui/form.tsx'
 import { FormError, Skeleton } from '../../ui/states.tsx'
@@ -23,14 +22,13 @@ interface SignUpProps {
 }
 
 function SignUpForm({ invitedEmail, invitation, next }: SignUpProps) {
-  const { i18n } = useLingui()
+  const locale = useLanguage()
   const onSession = useOpened(next)
   const [email, setEmail] = useState(invitedEmail ?? '')
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
   const create = useMutation({
     mutationFn: async () => {
-      const locale = i18n.locale === 'zh' ? 'zh' : 'en'
       const person = { name, password, locale } as const
       const way = invitation === undefined ? { email } : { invitation }
       const made = await request('signUp', { ...person, ...way })

@@ -1,5 +1,5 @@
 /** Sign-in by password and code, or by passkey. */
-import { useMutation } from '@tanstack/react-query'
+import { type UseMutationResult, useMutation } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { request } from '../../api/client.ts'
 import type { Session } from '../../api/session.ts'
@@ -7,7 +7,7 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field, Form, FormProblem } from '../../ui/form.tsx'
 import { FormError } from '../../ui/states.tsx'
-import { EmailField } from './fields.tsx'
+import { EmailField, PasswordField } from './fields.tsx'
 import { Or } from './frame.tsx'
 import { provePasskey } from './passkey.ts'
 
@@ -38,6 +38,24 @@ export function SignInWays({ email, recovery, onSession, children }: SignInWaysP
   )
 }
 
+interface SignInFormProps {
+  readonly signIn: Pick<UseMutationResult, 'error' | 'isPending'> & { mutate(): void }
+  /** Shown below the button. */
+  readonly foot?: ReactNode
+  readonly children: ReactNode
+}
+
+const SignInForm = ({ signIn, foot, children }: SignInFormProps) => (
+  <Form className="flex flex-col gap-4" error={signIn.error} onSubmit={() => signIn.mutate()}>
+    {children}
+    <FormProblem />
+    <Button type="submit" kind="primary" isBusy={signIn.isPending}>
+      {t('Sign in')}
+    </Button>
+    {foot}
+  </Form>
+)
+
 function CodeForm({
   ticket,
   onSession,
@@ -53,7 +71,14 @@ function CodeForm({
     onSuccess: (session) => onSession(session),
   })
   return (
-    <Form className="flex flex-col gap-4" error={signIn.error} onSubmit={() => signIn.mutate()}>
+    <SignInForm
+      signIn={signIn}
+      foot={
+        <Button kind="quiet" onClick={onBack}>
+          {t('Back')}
+        </Button>
+      }
+    >
       <Field
         label={t('One-time code')}
         hint={t('From your authenticator app, or one of your recovery codes.')}
@@ -65,14 +90,7 @@ function CodeForm({
         value={code}
         onText={setCode}
       />
-      <FormProblem />
-      <Button type="submit" kind="primary" isBusy={signIn.isPending}>
-        {t('Sign in')}
-      </Button>
-      <Button kind="quiet" onClick={onBack}>
-        {t('Back')}
-      </Button>
-    </Form>
+    </SignInForm>
   )
 }
 
@@ -91,7 +109,7 @@ function PasswordForm({ email: only, onSession, onTicket }: PasswordFormProps) {
     },
   })
   return (
-    <Form className="flex flex-col gap-4" error={signIn.error} onSubmit={() => signIn.mutate()}>
+    <SignInForm signIn={signIn}>
       <EmailField
         readOnly={only !== undefined}
         // What is to be typed gets the focus.
@@ -99,20 +117,8 @@ function PasswordForm({ email: only, onSession, onTicket }: PasswordFormProps) {
         value={email}
         onText={setEmail}
       />
-      <Field
-        label={t('Password')}
-        name="password"
-        type="password"
-        autoComplete="current-password"
-        required
-        value={password}
-        onText={setPassword}
-      />
-      <FormProblem />
-      <Button type="submit" kind="primary" isBusy={signIn.isPending}>
-        {t('Sign in')}
-      </Button>
-    </Form>
+      <PasswordField value={password} onText={setPassword} />
+    </SignInForm>
   )
 }
 

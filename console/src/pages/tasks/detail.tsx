@@ -31,9 +31,9 @@ function Preview({ file: { role, url, expires_at } }: { readonly file: File }) {
       {(role === 'image' || role === 'cover') && (
         <img src={address} alt={t('Result')} className="max-h-96 max-w-full self-start rounded-md" />
       )}
-      {/* biome-ignore lint/a11y/useMediaCaption: providers deliver no captions, and an empty track would announce captions that do not exist. */}
+      {/* biome-ignore lint/a11y/useMediaCaption: models generate no captions, and an empty track would offer captions that do not exist. */}
       {role === 'video' && <video src={address} controls className="max-h-96 max-w-full rounded-md" />}
-      {/* biome-ignore lint/a11y/useMediaCaption: providers deliver no captions, and an empty track would announce captions that do not exist. */}
+      {/* biome-ignore lint/a11y/useMediaCaption: as with video. */}
       {role === 'audio' && <audio src={address} controls className="w-full" />}
       <p className="flex flex-wrap items-center gap-x-4 text-sm">
         <Anchor isAmongWords href={address} download>

@@ -1,0 +1,91 @@
+/** The code of money and state, and the tests that have to notice if it changes. */
+export interface Area {
+  readonly name: string
+  /** Patterns of files. */
+  readonly code: readonly string[]
+  readonly tests: readonly string[]
+}
+
+export const AREAS: readonly Area[] = [
+  {
+    name: 'pricing',
+    code: ['src/core/pricing/*.ts', 'src/core/media/pricing.ts', 'src/core/payments/price.ts'],
+    tests: [
+      'test/src/core/pricing.test.ts',
+      'test/src/core/media.test.ts',
+      'test/src/core/call-log.test.ts',
+      'test/src/core/routing.test.ts',
+      'test/src/protocols/usage.test.ts',
+      'test/src/payments.test.ts',
+      'test/pipelines/chat/usage.test.ts',
+    ],
+  },
+  {
+    name: 'money',
+    code: ['schemas/money.ts'],
+    tests: ['test/schemas.test.ts', 'test/src/core/pricing.test.ts', 'test/src/core/call-log.test.ts'],
+  },
+  {
+    name: 'limits',
+    code: ['src/core/limits/*.ts', 'src/limits/*.ts'],
+    tests: ['test/src/limits/limits.test.ts', 'test/src/core/routing.test.ts'],
+  },
+  {
+    name: 'keys',
+    code: ['src/core/keys/*.ts'],
+    tests: ['test/src/core/keys.test.ts'],
+  },
+  {
+    name: 'wallet',
+    code: ['src/credentials/wallet.ts', 'pipelines/calls/balance.ts', 'pipelines/accounts/balance.ts'],
+    tests: [
+      'test/src/core/pricing.test.ts',
+      'test/pipelines/calls/calls.test.ts',
+      'test/pipelines/accounts/accounts.test.ts',
+    ],
+  },
+  {
+    name: 'budgets',
+    code: [
+      'src/credentials/budget.ts',
+      'schemas/accounts/budget.ts',
+      'pipelines/management/accounts/budgets.ts',
+    ],
+    tests: [
+      'test/src/core/pricing.test.ts',
+      'test/pipelines/calls/calls.test.ts',
+      'test/pipelines/accounts/accounts.test.ts',
+    ],
+  },
+  {
+    name: 'stages',
+    code: [
+      'pipelines/chat/precharge.ts',
+      'pipelines/chat/select-model.ts',
+      'pipelines/calls/{claim,idempotency,max-price,rate-limit}.ts',
+      'pipelines/chat/forward/{call-record,charge,route-choice}.ts',
+    ],
+    tests: [
+      'test/pipelines/calls/calls.test.ts',
+      'test/pipelines/chat/requests.test.ts',
+      'test/pipelines/chat/usage.test.ts',
+      'test/pipelines/chat/other-models.test.ts',
+      'test/pipelines/chat/forward.test.ts',
+    ],
+  },
+  {
+    name: 'settlement',
+    code: ['pipelines/settlement/*.ts'],
+    tests: ['test/pipelines/settlement/settlement.test.ts'],
+  },
+  {
+    name: 'tasks',
+    code: ['pipelines/tasks/**/*.ts'],
+    tests: ['test/pipelines/tasks/orders.test.ts', 'test/pipelines/tasks/ends.test.ts'],
+  },
+  {
+    name: 'conversations',
+    code: ['pipelines/chat/stored/*.ts'],
+    tests: ['test/pipelines/chat/requests.test.ts', 'test/pipelines/chat/forward.test.ts'],
+  },
+]

@@ -1,0 +1,162 @@
+/**
+ * A plugin of Stryker that runs test files of tap in one process, again for each mutant, and of their tests only those that
+ * reach it. To start a process for each mutant takes longer than the tests.
+ */
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import fc from 'fast-check'
+import type { Test } from 'tap'
+
+/** What instrumented files share with their runner. */
+interface Switches {
+  activeMutant?: string | undefined
+  currentTestId?: string | undefined
+  mutantCoverage?: object
+  hitCount?: number | undefined
+  hitLimit?: number | undefined
+}
+
+interface MutantRun {
+  readonly activeMutant: { readonly id: string }
+  readonly testFilter?: readonly string[]
+  readonly hitLimit?: number
+}
+
+interface TestResult {
+  readonly id: string
+  readonly name: string
+  readonly fileName: string
+  readonly timeSpentMs: number
+  readonly status: number
+  readonly failureMessage: string
+}
+
+type Body = (t: Test) => unknown
+
+// Tap tells its parent process of its time limit, and Stryker takes no messages but its own.
+const { send } = process
+process.send = undefined
+const { default: t } = await import('tap')
+process.send = send
+
+// That a test fails is enough: to find its smallest case takes long.
+fc.configureGlobal({ ...fc.readConfigureGlobal(), endOnFailure: true })
+
+const SUCCESS = 0
+const FAILED = 1
+const BETWEEN = ' > '
+
+const shared = globalThis as { __stryker__?: Switches }
+shared.__stryker__ ??= {}
+const switches = shared.__stryker__
+
+class TapInProcess {
+  static inject = ['options']
+  readonly #files: readonly string[]
+  #runs = 0
+
+  constructor({ tapInProcess: { files } }: { tapInProcess: { files: readonly string[] } }) {
+    this.#files = files
+    // The lines of TAP would fill a pipe that nobody reads.
+    process.stdout.write = () => true
+  }
+
+  /** Loaded modules stay loaded: a mutant of what happens while they load gets a new process. */
+  capabilities() {
+    return { reloadEnvironment: false }
+  }
+
+  async dryRun() {
+    const tests = await this.#run(undefined, false)
+    return { status: 'complete', tests, mutantCoverage: switches.mutantCoverage }
+  }
+
+  async mutantRun({ activeMutant, testFilter, hitLimit }: MutantRun) {
+    switches.activeMutant = activeMutant.id
+    switches.hitCount = hitLimit === undefined ? undefined : 0
+    switches.hitLimit = hitLimit
+    const tests = await this.#run(testFilter, true)
+    switches.activeMutant = undefined
+    if (hitLimit !== undefined && switches.hitCount! > hitLimit)
+      return { status: 'timeout', reason: 'a loop has no end' }
+    const failed = tests.filter(({ status }) => status === FAILED)
+    if (failed.length === 0) return { status: 'survived', nrOfTests: tests.length }
+    return {
+      status: 'killed',
+      killedBy: failed.map(({ id }) => id),
+      failureMessage: failed[0]!.failureMessage,
+      nrOfTests: tests.length,
+    }
+  }
+
+  /** Runs the tests whose ids are named, those around them, and those within them. */
+  async #run(wanted: readonly string[] | undefined, untilFailure: boolean): Promise<TestResult[]> {
+    this.#runs += 1
+    const results: TestResult[] = []
+    const running = new Set<Test>()
+    const isWanted = (id: string) =>
+      wanted?.some((one) => one === id || one.startsWith(id + BETWEEN) || id.startsWith(one + BETWEEN)) ??
+      true
+    const hasFailed = () => [...running].some((test) => !test.passing())
+    const wrap = (test: Test, id: string, fileName: string) => {
+      const own = test.test
+      running.add(test)
+      // The types of tap are overloads of what is given through.
+      test.test = ((name: string, ...rest: [...unknown[], Body]) => {
+        const innerId = id + BETWEEN + name
+        if (!isWanted(innerId) || (untilFailure && hasFailed())) return Promise.resolve()
+        const body = rest.pop() as Body
+        const run = async (inner: Test) => {
+          const outer = switches.currentTestId
+          const startedAt = performance.now()
+          switches.currentTestId = innerId
+          wrap(inner, innerId, fileName)
+          let failure: unknown
+          inner.on('end', () => {
+            running.delete(inner)
+            results.push({
+              id: innerId,
+              name: innerId,
+              fileName,
+              timeSpentMs: performance.now() - startedAt,
+              status: inner.passing() ? SUCCESS : FAILED,
+              failureMessage: String(failure ?? 'an assertion failed'),
+            })
+          })
+          try {
+            return await body(inner)
+          } catch (error) {
+            failure = error
+            throw error
+          } finally {
+            switches.currentTestId = outer
+          }
+        }
+        return (own as (...given: unknown[]) => unknown)(name, ...rest, run)
+      }) as unknown as Test['test']
+    }
+    const begin = t.test.bind(t) as Test['test']
+    const ofRoot = { test: t.test, teardown: t.teardown, beforeEach: t.beforeEach, setTimeout: t.setTimeout }
+    for (const file of this.#files) {
+      if (!isWanted(file) || (untilFailure && results.some(({ status }) => status === FAILED))) continue
+      await begin(file, async (test) => {
+        wrap(test, file, file)
+        Object.assign(t, {
+          test: test.test,
+          teardown: test.teardown.bind(test),
+          beforeEach: test.beforeEach.bind(test),
+          setTimeout: test.setTimeout.bind(test),
+        })
+        try {
+          await import(`${pathToFileURL(resolve(file))}?run=${this.#runs}`)
+        } finally {
+          Object.assign(t, ofRoot)
+        }
+        test.on('end', () => running.delete(test))
+      })
+    }
+    return results
+  }
+}
+
+export const strykerPlugins = [{ kind: 'TestRunner', name: 'tap-in-process', injectableClass: TapInProcess }]
