@@ -49,7 +49,13 @@ t.test('report', async (t) => {
       residentMiBByRole: { settler: 150 },
       tasksMiBBefore: 100,
     },
-    end: { seconds: 22, cpuMsByRole: { settler: 6_000 }, spreadSeconds: 20, endToRow: times, seenToRow: times },
+    end: {
+      seconds: 22,
+      cpuMsByRole: { settler: 6_000 },
+      spreadSeconds: 20,
+      endToRow: times,
+      seenToRow: times,
+    },
     failures: [],
   }
 
