@@ -109,7 +109,7 @@ type Measured = Pick<TaskResults, 'idle' | 'submit' | 'open' | 'end' | 'failures
 export const measure = async (of: Measuring): Promise<Measured> => {
   const { service, upstream, options, say } = of
   const { value: _, ...idle } = await sumCost(service, () => pause(of, IDLE_MS))
-  const tasksMiBBefore = residentBytes(service.processes().tasks ?? []) / MEBIBYTE
+  const tasksMiBBefore = residentBytes(service.processes().settler ?? []) / MEBIBYTE
   say(`submitting ${options.tasks} tasks`)
   const { value: __, ...submit } = await sumCost(service, () => submitAll(of))
   say(

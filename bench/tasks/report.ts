@@ -5,14 +5,14 @@ import { chartLine, type Report, runLines } from '../report/report.ts'
 import { figure, type Table } from '../report/table.ts'
 import type { CpuUse, TaskResults } from './results.ts'
 
-const METHOD = `The service runs with embedded engines, one gateway and one tasks process. The bench submits videos through the API; its
+const METHOD = `The service runs with embedded engines, one gateway, and one process as settler and task worker. The bench submits videos through the API; its
 upstream, in another process, has the task contract (docs/upstream-task.md). Nothing is pinned to a core: service,
 engines, upstream and bench share the machine.
 
 - **CPU** is what Linux counts for every process of the service and its engines, in four phases: idle, while tasks are
   submitted (with polls of the first ones), while all are open, and while they end. The figures per poll exclude idle
   use; all others include it.
-- **A poll** is one request to the upstream: the tasks process takes the message, reads the row, requests the state,
+- **A poll** is one request to the upstream: the task worker takes the message, reads the row, requests the state,
   and delays the message. A poll that finds no change writes nothing.
 - **Lateness** is by the upstream's clock: a poll is due a fixed time after the previous answer (a tenth of the task's
   age, for videos at least 1 s and at most 10 s). Transfer and waiting count.
@@ -23,9 +23,8 @@ engines, upstream and bench share the machine.
 - A quantile is the nearest rank: always a measured value.`
 
 const ROLES: readonly (readonly [role: string, title: string])[] = [
-  ['tasks', 'Tasks process'],
   ['gateway', 'Gateway'],
-  ['settler', 'Settler'],
+  ['settler', 'Settler and task worker'],
   ['supervisor', 'Supervisor'],
   ['postgres', 'PostgreSQL'],
   ['nats', 'NATS'],
@@ -107,7 +106,7 @@ const makeCostTable = (results: TaskResults): Table => {
 const writeRemarks = ({ submit, open, end, tasks }: TaskResults): string[] => [
   `${tasks.toLocaleString('en-US')} tasks were submitted in ${Math.round(submit.seconds)} s, ${figure(tasks / submit.seconds)} a second, each answered after the upstream had it.`,
   `While all were open, none younger than ${open.ageSeconds} s, the upstream got ${open.polls.toLocaleString('en-US')} polls in ${Math.round(open.seconds)} s: ${figure(open.polls / open.seconds)} a second.`,
-  `The tasks process grew by ${figure((open.residentMiBByRole.tasks ?? 0) - open.tasksMiBBefore)} MiB with them: ${figure((((open.residentMiBByRole.tasks ?? 0) - open.tasksMiBBefore) * 1024) / tasks)} KiB a task.`,
+  `The settler and task worker grew by ${figure((open.residentMiBByRole.settler ?? 0) - open.tasksMiBBefore)} MiB with them: ${figure((((open.residentMiBByRole.settler ?? 0) - open.tasksMiBBefore) * 1024) / tasks)} KiB a task.`,
   `The upstream ended them within ${end.spreadSeconds} s; the last row was booked after ${Math.round(end.seconds)} s.`,
 ]
 

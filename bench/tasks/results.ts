@@ -22,7 +22,7 @@ export interface TaskResults extends RunFacts {
     readonly polls: number
     readonly lateness: Quantiles
     readonly residentMiBByRole: Readonly<Record<string, number>>
-    /** Of the tasks process before the first task. */
+    /** Of the settler and task worker before the first task. */
     readonly tasksMiBBefore: number
   }
   /** From the first end at the upstream until the last row. */

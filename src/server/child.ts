@@ -1,5 +1,6 @@
 /** Entry point of a forked process: reads its role from the first message and runs it. */
 import { flushCompileCache } from 'node:module'
+import type { StartWork } from './background.ts'
 import { type Boot, CHILD_MARK, type ChildRole, type ToChild, type ToParent } from './messages.ts'
 
 type Run = (boot: Boot) => Promise<void>
@@ -18,11 +19,20 @@ function receiveBoot(): Promise<Boot> {
   })
 }
 
+const loadSettler = async (): Promise<StartWork> => (await import('./settler/settler.ts')).startSettler
+const loadTasks = async (): Promise<StartWork> => (await import('./tasks/worker.ts')).startTasks
+
+async function loadBackground(...loading: readonly Promise<StartWork>[]): Promise<Run> {
+  const [{ runBackground }, ...starts] = await Promise.all([import('./background.ts'), ...loading])
+  return (boot) => runBackground(boot, starts)
+}
+
 /** Each loads only the modules of its role. */
 const ROLES: Readonly<Record<ChildRole, () => Promise<Run>>> = {
   gateway: async () => (await import('./gateway/gateway.ts')).runGateway,
-  tasks: async () => (await import('./tasks/worker.ts')).runTasks,
-  settler: async () => (await import('./settler/settler.ts')).runSettler,
+  tasks: () => loadBackground(loadTasks()),
+  settler: () => loadBackground(loadSettler()),
+  'settler+tasks': () => loadBackground(loadSettler(), loadTasks()),
 }
 
 function loadRole(): Promise<Run> {

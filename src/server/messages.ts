@@ -2,7 +2,9 @@
 import type { LogLevel, ObjectStoreSettings, Settings } from '../../schemas/config/settings.ts'
 import type { PaymentSettings } from '../../schemas/payments/provider.ts'
 
-export type ChildRole = 'gateway' | 'settler' | 'tasks'
+/** One process has both roles where one gateway process is enough. */
+export type BackgroundRole = 'settler' | 'tasks' | 'settler+tasks'
+export type ChildRole = 'gateway' | BackgroundRole
 
 /** The mark on a child's command line. The role follows, for process lists. */
 export const CHILD_MARK = '--role='

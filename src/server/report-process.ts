@@ -12,13 +12,13 @@ import { VERSION } from './version.ts'
 const MS_PER_SECOND = 1000
 const ENGINE_UP = 'tollgate_engine_up'
 
-interface ReportedChannels {
+export interface ReportedChannels {
   readonly health: ChannelHealth
   readonly catalog: () => Catalog
 }
 
 interface ReportedProcess {
-  /** `gateway 0`, `settler`, `tasks`. */
+  /** `gateway 0`, `settler+tasks`, `settler`, `tasks`. */
   readonly process: string
   readonly nats: Pick<Nats, 'answer'>
   readonly metrics: Pick<Metrics, 'readings'>

@@ -513,6 +513,7 @@ t.test('tollgate processes', async (t) => {
       'node /home/tollgate/src/main.ts --role=gateway --index=0': 'gateway',
       'tollgate: gateway 0': 'gateway',
       'tollgate: settler 0': 'settler',
+      'tollgate: settler+tasks 0': 'settler',
       'tollgate: tasks 0': 'tasks',
       'node /home/tollgate/src/embedded/clickhouse/server.ts': 'clickhouse',
       '/home/tollgate/postgres/bin/postgres -D /tmp/bench/data/postgres': 'postgres',

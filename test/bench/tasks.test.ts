@@ -38,24 +38,30 @@ t.test('report', async (t) => {
     machine: { cpu: 'a processor', cores: 2, memoryGiB: 8, system: 'Linux' },
     tollgate: '0.1.0',
     node: '22.0.0',
-    idle: { seconds: 5, cpuMsByRole: { tasks: 50, postgres: 10 } },
-    submit: { seconds: 10, cpuMsByRole: { tasks: 4_000, gateway: 5_000 } },
+    idle: { seconds: 5, cpuMsByRole: { settler: 50, postgres: 10 } },
+    submit: { seconds: 10, cpuMsByRole: { settler: 4_000, gateway: 5_000 } },
     open: {
       seconds: 10,
-      cpuMsByRole: { tasks: 1_100, postgres: 220 },
+      cpuMsByRole: { settler: 1_100, postgres: 220 },
       ageSeconds: 15,
       polls: 2_000,
       lateness: times,
-      residentMiBByRole: { tasks: 150 },
+      residentMiBByRole: { settler: 150 },
       tasksMiBBefore: 100,
     },
-    end: { seconds: 22, cpuMsByRole: { tasks: 6_000 }, spreadSeconds: 20, endToRow: times, seenToRow: times },
+    end: {
+      seconds: 22,
+      cpuMsByRole: { settler: 6_000 },
+      spreadSeconds: 20,
+      endToRow: times,
+      seenToRow: times,
+    },
     failures: [],
   }
 
   t.test('the cost of a poll excludes idle use', async (t) => {
     const text = toTerminal(printReport(RESULTS))
-    t.match(text, /Tasks process +500 +1\.00 +11\.0 +4\.00 +6\.00 +150/)
+    t.match(text, /Settler and task worker +500 +1\.00 +11\.0 +4\.00 +6\.00 +150/)
     t.match(text, /PostgreSQL +100 /)
     t.match(text, /All +600 /)
     t.match(text, ': 200 a second')
@@ -73,6 +79,6 @@ t.test('report', async (t) => {
     const report = toPage(printReport(RESULTS), 'tasks.svg')
     t.match(report, '![CPU, memory and time of open tasks](tasks.svg)')
     for (const picture of [report, await toSvg(printReport(RESULTS).chart)])
-      for (const name of ['a processor', 'Tasks process', 'NATS']) t.match(picture, name)
+      for (const name of ['a processor', 'Settler and task worker', 'NATS']) t.match(picture, name)
   })
 })

@@ -33,7 +33,7 @@ t.test('operator', async (t) => {
     await hand.press(link(page, 'Overview'))
     await heading(page, 'Overview').waitFor()
     await page.getByRole('status').getByText('Live').waitFor()
-    await row(page, 'settler').getByText('Running').waitFor()
+    await row(page, 'settler+tasks').getByText('Running').waitFor()
     await page.getByRole('figure').first().waitFor()
     await look('overview')
 

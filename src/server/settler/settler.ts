@@ -1,4 +1,4 @@
-/** The settler process: settlements into PostgreSQL, booked rows into ClickHouse. */
+/** The settler: settlements into PostgreSQL, booked rows into ClickHouse. */
 import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { usageCopier } from '../../../pipelines/call-log/usage-copy.ts'
@@ -6,21 +6,13 @@ import { bindIntegrityJobs } from '../../../pipelines/jobs/integrity.ts'
 import { runJobs } from '../../../pipelines/jobs/run-jobs.ts'
 import { Settler } from '../../../pipelines/settlement/settler.ts'
 import { openCallLog } from '../../clickhouse/call-log.ts'
-import { openNats } from '../../nats/nats.ts'
 import { openLazyProvider } from '../../payments/provider.ts'
-import { type Database, openDatabase } from '../../postgres/database.ts'
-import { createLog } from '../../telemetry/log.ts'
-import { createMetrics } from '../../telemetry/metrics.ts'
-import { type Boot, listBootSecrets } from '../messages.ts'
-import { ParentLink } from '../parent-link.ts'
-import { reportProcess } from '../report-process.ts'
-import { exitOnUncaughtException } from '../uncaught-exceptions.ts'
-import { VERSION } from '../version.ts'
+import type { Database } from '../../postgres/database.ts'
+import type { StartWork } from '../background.ts'
 import { scheduleDailyAudit } from './daily-audit.ts'
 import { startLogMaintenance } from './log-retention.ts'
 import { maintainPartitions } from './partitions.ts'
 
-const MAX_CONNECTIONS = 3
 /** Idempotency records outlive their seven days by this much at most. */
 const PURGE_INTERVAL_MS = 60_000
 const STOP_BOUND_MS = 5_000
@@ -29,22 +21,8 @@ const CLOSE_BOUND_MS = 2_000
 const MALFORMED_FILE = 'malformed-settlements.ndjson'
 const MS_PER_SECOND = 1000
 
-export async function runSettler(boot: Boot): Promise<void> {
-  const log = createLog({ level: boot.logLevel, fields: { role: boot.role } })
-  log.hide(listBootSecrets(boot))
-  const metrics = createMetrics(VERSION)
-  const parent = new ParentLink()
-  // Whatever it had not acknowledged comes again.
-  exitOnUncaughtException(log, () => parent.sendLastSnapshot(metrics.snapshot()))
-  const database = await openDatabase({
-    url: boot.databaseUrl,
-    poolUrl: boot.databasePoolUrl,
-    masterKey: Buffer.from(boot.masterKey, 'base64'),
-    maxConnections: MAX_CONNECTIONS,
-    name: 'tollgate settler',
-  })
+export const startSettler: StartWork = async ({ boot, database, nats, metrics, log }) => {
   const callLog = openCallLog(boot.clickhouseUrl, boot.clickhouseCluster)
-  const nats = openNats({ url: boot.natsUrl, name: 'tollgate settler', log, replicas: boot.natsReplicas })
   const copier = usageCopier({
     database,
     callLog,
@@ -84,28 +62,18 @@ export async function runSettler(boot: Boot): Promise<void> {
   }, PURGE_INTERVAL_MS)
   const partitions = maintainPartitions(boot, database, log)
   metrics.observe('tollgate_log_lag_seconds', () => copier.health().lagMs / MS_PER_SECOND)
-  reportProcess({ process: 'settler', nats, metrics, channels: null })
 
-  let isEnding = false
-  const end = async (boundMs: number) => {
-    if (isEnding) return
-    isEnding = true
-    clearInterval(purging)
-    audit.stop()
-    await booking.stop(boundMs)
-    await waitWithin(boundMs, Promise.all([jobs.stop(), copier.stop(), keeper.stop(), partitions.stop()]))
-    await waitWithin(CLOSE_BOUND_MS, Promise.allSettled([nats.close(), callLog.close(), database.close()]))
-    log.info({}, 'Settler ended')
-    log.flush()
-    process.exit(0)
+  return {
+    channels: null,
+    async stop(longestMs) {
+      const boundMs = Math.min(STOP_BOUND_MS, longestMs)
+      clearInterval(purging)
+      audit.stop()
+      await booking.stop(boundMs)
+      await waitWithin(boundMs, Promise.all([jobs.stop(), copier.stop(), keeper.stop(), partitions.stop()]))
+      await waitWithin(CLOSE_BOUND_MS, callLog.close())
+    },
   }
-  parent.listen({
-    onDrain: () => void end(STOP_BOUND_MS),
-    onSnapshot: () => metrics.snapshot(),
-    onEngines: () => {},
-    onOrphaned: () => void end(CLOSE_BOUND_MS),
-  })
-  parent.send({ type: 'ready' })
 }
 
 const waitWithin = (boundMs: number, work: Promise<unknown>): Promise<unknown> =>

@@ -76,6 +76,10 @@ export class ServiceChild {
     return this.#stop.signal.aborted
   }
 
+  get role(): ChildRole {
+    return this.#options.role
+  }
+
   get pid(): number | null {
     return this.#process?.pid ?? null
   }

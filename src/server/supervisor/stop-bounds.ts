@@ -16,6 +16,7 @@ export const DRAIN_MS: Readonly<Record<ChildRole, number>> = {
   /** A submit that is cut off is not sent again: its task waits for the state that the upstream reports. */
   tasks: 20_000,
   settler: 10_000,
+  'settler+tasks': 20_000,
 }
 
 /** Time from the deadline of a process to its kill, for its journal and its connections. */

@@ -136,8 +136,8 @@ class Service {
   #engines: EmbeddedEngines | null = null
   #hasStarted = false
   #gateways: ServiceChild[] = []
-  #settler: ServiceChild | null = null
-  #tasks: ServiceChild | null = null
+  /** In the order in which they stop. */
+  #workers: ServiceChild[] = []
   #gatherer: MetricsGatherer | null = null
   #adminListener: TextServer | null = null
   #starting: Promise<unknown> = Promise.resolve()
@@ -346,11 +346,17 @@ class Service {
         },
       })
     const { roles, workers } = this.#settings
-    if (roles.includes('settler')) this.#settler = child('settler', 0)
-    if (roles.includes('tasks')) this.#tasks = child('tasks', 0)
+    const hasBoth = roles.includes('settler') && roles.includes('tasks')
+    // One process takes less memory; beside several gateways each has enough work for a core.
+    if (hasBoth && workers === 1) this.#workers = [child('settler+tasks', 0)]
+    // The settler copies the rows that the other processes have booked into the call log.
+    else
+      this.#workers = (['tasks', 'settler'] as const)
+        .filter((role) => roles.includes(role))
+        .map((role) => child(role, 0))
     if (roles.includes('gateway'))
       this.#gateways = Array.from({ length: workers }, (_, index) => child('gateway', index))
-    const children = [...this.#gateways, this.#settler, this.#tasks].filter((c) => c !== null)
+    const children = [...this.#gateways, ...this.#workers]
     this.#gatherer = new MetricsGatherer(children, () => this.#engines?.readHealth() ?? {})
     for (const child of children) child.load()
     return children
@@ -372,7 +378,7 @@ class Service {
   /** Returns why a service without a gateway does not do its work; null while it does. */
   #unreadiness(): string | null {
     if (this.#stopping.signal.aborted) return 'Draining'
-    const absent = [this.#settler, this.#tasks].find((child) => child !== null && !child.isReady)
+    const absent = this.#workers.find((child) => !child.isReady)
     if (absent) return `${absent.name} does not run`
     const down = Object.entries(this.#engines?.readHealth() ?? {}).flatMap(([name, { state }]) =>
       state === 'ready' ? [] : [name],
@@ -385,9 +391,7 @@ class Service {
     this.#stopping.abort(new Error('the service is being stopped'))
     const drainMs = readDrainMs(this.#configPath, this.#engines?.urls.simulatorUrl ?? null)
     await Promise.all(this.#gateways.map((gateway) => gateway.drain(drainMs)))
-    // The settler copies the rows that the other processes have booked into the call log.
-    await this.#tasks?.drain(DRAIN_MS.tasks)
-    await this.#settler?.drain(DRAIN_MS.settler)
+    for (const worker of this.#workers) await worker.drain(DRAIN_MS[worker.role])
     await this.#starting
     this.#adminListener?.close()
     await this.#engines?.stop()

@@ -1,4 +1,4 @@
-/** The tasks process: whatever outlives its request is submitted, followed, stored and settled here. */
+/** The task worker: whatever outlives its request is submitted, followed, stored and settled here. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { runJobs } from '../../../pipelines/jobs/run-jobs.ts'
 import { followLostSubmits } from '../../../pipelines/tasks/lost/follow-lost.ts'
@@ -8,24 +8,19 @@ import { TaskWork } from '../../../pipelines/tasks/worker/work.ts'
 import { TASK_KINDS } from '../../../schemas/tasks/kinds.ts'
 import { FINAL_STATES, TASK_STATES } from '../../../schemas/tasks/task.ts'
 import { ChannelHealth } from '../../core/routing/circuit-breaker.ts'
-import { openNats } from '../../nats/nats.ts'
-import { openDatabase } from '../../postgres/database.ts'
 import type { LostSubmits, Tasks } from '../../postgres/tasks/repository.ts'
 import { openStore } from '../../storage/open-store.ts'
-import { createLog, type Log } from '../../telemetry/log.ts'
-import { createMetrics, type Metrics } from '../../telemetry/metrics.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
 import { UpstreamClient } from '../../upstream/client.ts'
+import type { StartWork } from '../background.ts'
 import { openAuthorizers } from '../channels/authorizers.ts'
 import { watchChannelHolds } from '../channels/holds.ts'
 import { openMediaCalls } from '../channels/media-calls.ts'
 import { openConfiguration } from '../configuration.ts'
 import { repeatUnlessBusy } from '../gateway/engine-watch.ts'
 import { importJob } from '../knowledge/import-job.ts'
-import { type Boot, listBootSecrets } from '../messages.ts'
-import { ParentLink } from '../parent-link.ts'
-import { reportProcess, showChannels } from '../report-process.ts'
-import { exitOnUncaughtException } from '../uncaught-exceptions.ts'
-import { VERSION } from '../version.ts'
+import { showChannels } from '../report-process.ts'
 import { findTaskAdapter } from './adapters.ts'
 import { countEndedTask, countTransitions } from './count-transitions.ts'
 import { deliverNotifications } from './deliveries.ts'
@@ -33,7 +28,6 @@ import { startPaymentWork } from './payments.ts'
 import { openTaskStorage } from './storage.ts'
 import { startSweeps } from './sweeps.ts'
 
-const MAX_CONNECTIONS = 6
 /** A third of the time after which JetStream counts a silent process as dead. */
 const KEEP_INTERVAL_MS = 10_000
 const COUNT_INTERVAL_MS = 10_000
@@ -41,24 +35,10 @@ const CLOSE_BOUND_MS = 2_000
 /** The most tasks remembered whose unknown state was logged. */
 const LOGGED_MAX_TASKS = 10_000
 
-export async function runTasks(boot: Boot): Promise<void> {
-  const log = createLog({ level: boot.logLevel, fields: { role: boot.role } })
-  log.hide(listBootSecrets(boot))
-  const metrics = createMetrics(VERSION)
-  const parent = new ParentLink()
-  // The rows hold the state of its work; the next process continues it.
-  exitOnUncaughtException(log, () => parent.sendLastSnapshot(metrics.snapshot()))
+export const startTasks: StartWork = async ({ boot, database, nats, metrics, log }) => {
   const configuration = openConfiguration(boot.configPath, boot.simulatorUrl, log)
-  const database = await openDatabase({
-    url: boot.databaseUrl,
-    poolUrl: boot.databasePoolUrl,
-    masterKey: Buffer.from(boot.masterKey, 'base64'),
-    maxConnections: MAX_CONNECTIONS,
-    name: 'tollgate tasks',
-  })
   const store = await openStore({ ...boot, fileLinkKey: database.masterKey.fileLinkKey })
   const counted = { tasks: countTransitions(database.tasks, countEndedTask(metrics, log)) }
-  const nats = openNats({ url: boot.natsUrl, name: 'tollgate tasks', log, replicas: boot.natsReplicas })
   const upstream = new UpstreamClient({
     onHandlerError: (error) => log.error({ err: error }, 'Handler of an upstream answer threw'),
   })
@@ -69,7 +49,6 @@ export async function runTasks(boot: Boot): Promise<void> {
   const stopHolds = await watchChannelHolds({ database, configuration, health, log })
   const channels = { health, catalog: configuration.current }
   showChannels(metrics, channels)
-  reportProcess({ process: 'tasks', nats, metrics, channels })
   const providers = {
     calls: openMediaCalls(upstream, storage, openAuthorizers(log)),
     findAdapter: findTaskAdapter,
@@ -106,33 +85,21 @@ export async function runTasks(boot: Boot): Promise<void> {
   const payments = await startPaymentWork({ boot, database, configuration, log })
   const stopConsuming = nats.consumeTasks((delivery) => work.receive(delivery))
 
-  let isEnding = false
-  const end = async (boundMs: number) => {
-    if (isEnding) return
-    isEnding = true
-    stopConsuming()
-    await Promise.all([
-      work.stop(boundMs),
-      stopDelivering(boundMs),
-      Promise.race([Promise.all([jobs.stop(), payments.stop()]), pause(boundMs)]),
-    ])
-    for (const timer of timers) clearInterval(timer)
-    upstream.close()
-    configuration.close()
-    // It ends its listening on a connection of the database.
-    const closed = Promise.allSettled([nats.close(), stopHolds()]).then(() => database.close())
-    await Promise.race([closed, pause(CLOSE_BOUND_MS)])
-    log.info({}, 'Task worker ended')
-    log.flush()
-    process.exit(0)
+  return {
+    channels,
+    async stop(boundMs) {
+      stopConsuming()
+      await Promise.all([
+        work.stop(boundMs),
+        stopDelivering(boundMs),
+        Promise.race([Promise.all([jobs.stop(), payments.stop()]), pause(boundMs)]),
+      ])
+      for (const timer of timers) clearInterval(timer)
+      upstream.close()
+      configuration.close()
+      await Promise.race([stopHolds().catch(() => {}), pause(CLOSE_BOUND_MS)])
+    },
   }
-  parent.listen({
-    onDrain: (deadlineMs) => void end(deadlineMs),
-    onSnapshot: () => metrics.snapshot(),
-    onEngines: () => {},
-    onOrphaned: () => void end(CLOSE_BOUND_MS),
-  })
-  parent.send({ type: 'ready' })
 }
 
 /** Logs each task's unknown state once: the task is polled until its deadline. */

@@ -116,7 +116,7 @@ t.test('operators', async (t) => {
       processes: [{ process: /^gateway \d+$/, breaker: 'open', open_until: String }],
     })
     t.ok(Date.now() >= Date.parse(broken?.last_error_at ?? ''))
-    t.match(channels.get(PICTURES!), { processes: [{ process: 'tasks', breaker: 'closed' }] })
+    t.match(channels.get(PICTURES!), { processes: [{ process: 'settler+tasks', breaker: 'closed' }] })
     t.match(channels.get(UNUSED!), {
       breaker: 'closed',
       recent_attempts: 0,

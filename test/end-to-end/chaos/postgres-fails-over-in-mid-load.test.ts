@@ -93,21 +93,15 @@ for (const seed of seeds())
     await finish(t)
 
     t.match(await operator.send('GET', '/users'), { status: 200 }, 'without a standby the primary has them')
-    const processes = await eventually('every process is connected to the new primary', async () => {
+    await eventually('every process is connected to the new primary', async () => {
       const rows = await pair.run(
         'two',
         (sql) => sql`SELECT DISTINCT application_name AS name FROM pg_stat_activity`,
       )
-      const names = rows
-        .map(({ name }) => name)
-        .filter((name) => /^tollgate (gateway|settler|tasks)/.test(name))
-      return names.length >= 3 ? names.sort() : undefined
+      const isConnected = (process: string) =>
+        rows.some(({ name }) => String(name).startsWith(`tollgate ${process}`))
+      return ['gateway 0', 'settler+tasks'].every(isConnected) || undefined
     })
-    for (const name of ['gateway 0', 'settler', 'tasks'])
-      t.ok(
-        processes.some((one) => one.startsWith(`tollgate ${name}`)),
-        name,
-      )
     const report = await answerOf(['wallet', 'verify'], commandEnv(service))
     t.same(report.differences, [], 'a command finds the new primary, and no difference')
     t.equal((await service.chat(capped.raw, body)).status, 200)

@@ -9,18 +9,13 @@ export function childrenOf(supervisor: number, role: Role): number[] {
     .split(' ')
     .filter((pid) => pid !== '')
     .map(Number)
-    .filter((pid) => roleOf(pid) === role)
+    .filter((pid) => rolesOf(pid).includes(role))
 }
 
-/** A child names itself in place of its command line once it has begun. */
-function roleOf(pid: number): string | null {
+/** A child names itself in place of its command line once it has begun. One may have two roles. */
+function rolesOf(pid: number): string[] {
   const line = readText(`/proc/${pid}/cmdline`)
-  return (
-    /--role=(\w+)|tollgate: (\w+)/
-      .exec(line)
-      ?.slice(1)
-      .find((role) => role !== undefined) ?? null
-  )
+  return /(?:--role=|tollgate: )([\w+]+)/.exec(line)?.[1]?.split('+') ?? []
 }
 
 /** A zombie has ended, once the last of its threads has: until then its files and sockets are open. */

@@ -35,7 +35,7 @@ await t.test('its metrics are those of its processes', async (t) => {
 await t.test('it is not ready while a process of it is away, and says which', async (t) => {
   process.kill(childrenOf(service.pid(), 'settler')[0]!, 'SIGKILL')
   const answers = (expected: string) => async () => ((await ask('/readyz')) === expected ? true : undefined)
-  await eventually('not ready', answers('503 not ready: settler-0 does not run\n'))
+  await eventually('not ready', answers('503 not ready: settler+tasks-0 does not run\n'))
   await eventually('ready again', answers('200 ready\n'))
   t.equal(await ask('/healthz'), '200 ok\n')
 })
