@@ -3,13 +3,16 @@
  * address; redirects are checked again; size and time are capped. See docs/api-rules.md, "Links from clients".
  */
 import { type LookupAddress, type LookupAllOptions, lookup as resolve } from 'node:dns'
-import { type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http'
+import type { IncomingMessage, RequestOptions } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { Failure } from '../../schemas/failure.ts'
 import { type LinkFault, readWebLink } from '../../schemas/web-link.ts'
 import { decodeBody, isDecodingError, isKnownCoding, splitCodings } from './content-coding.ts'
 import { isPublicAddress } from './public-address.ts'
+
+/** Not imported: in an ES module that also loads Node's WebSocket, 7 MB of memory. */
+const { request: requestHttp } = process.getBuiltinModule('node:http')
 
 export const MAX_REDIRECTS = 3
 const MAX_URL_CHARS = 2048

@@ -3,10 +3,12 @@
  * Prints one JSON line when it listens; ends on SIGTERM, and when its standard input is closed because the service
  * that started it has ended.
  */
-import { createServer } from 'node:http'
 import { LOOPBACK } from '../ports.ts'
 import { ChdbEngine } from './engine.ts'
 import { respond } from './http.ts'
+
+/** Not imported: in an ES module that also loads Node's WebSocket, 7 MB of memory. */
+const { createServer } = process.getBuiltinModule('node:http')
 
 /** Longer than clients keep an idle connection, so that they never write to one we just closed. */
 const KEEP_ALIVE_MS = 60_000
