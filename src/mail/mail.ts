@@ -1,5 +1,4 @@
 /** Sends mails by SMTP. */
-import { createTransport } from 'nodemailer'
 import type { MailSettings } from '../../schemas/config/settings.ts'
 import { cutText } from '../core/json/cut.ts'
 import { type MailContent, renderMail } from './render.ts'
@@ -36,21 +35,28 @@ interface MailOptions extends MailSettings {
 }
 
 export function openMail({ url, from, publicUrl }: MailOptions): Mail {
-  const transport = createTransport({
-    url,
-    pool: true,
-    maxConnections: MAX_CONNECTIONS,
-    connectionTimeout: TIMEOUT_MS,
-    greetingTimeout: TIMEOUT_MS,
-    socketTimeout: TIMEOUT_MS,
-    // A mail has no files, and names none.
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  } as never)
+  const open = async () => {
+    const { createTransport } = await import('nodemailer')
+    return createTransport({
+      url,
+      pool: true,
+      maxConnections: MAX_CONNECTIONS,
+      connectionTimeout: TIMEOUT_MS,
+      greetingTimeout: TIMEOUT_MS,
+      socketTimeout: TIMEOUT_MS,
+      // A mail has no files, and names none.
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    } as never)
+  }
+  /** The library is loaded for the first mail. */
+  let opened: ReturnType<typeof open> | null = null
   const host = new URL(publicUrl).hostname
   return {
     async send(id, address, content) {
       const mail = renderMail(content, `${publicUrl}/console/`)
+      opened ??= open()
+      const transport = await opened
       try {
         const sent = (await transport.sendMail({
           from,
@@ -78,7 +84,7 @@ export function openMail({ url, from, publicUrl }: MailOptions): Mail {
         return { isAccepted: false, isRefused: isPermanent && MAIL_STEPS.has(command), status, answer }
       }
     },
-    close: () => transport.close(),
+    close: () => void opened?.then((transport) => transport.close()),
   }
 }
 

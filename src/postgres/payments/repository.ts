@@ -25,6 +25,7 @@ import { takeNotice, takeProviderEvent } from './booking.ts'
 import { listMethods } from './methods.ts'
 import {
   createPayment,
+  existPayments,
   findCustomer,
   keepCustomer,
   keepReconciled,
@@ -48,6 +49,8 @@ export interface Payments {
   list(paymentsQuery: PaymentsQuery): Promise<Payment[]>
   listReceipts(paymentIds: readonly string[]): Promise<Receipt[]>
   create(wanted: NewPayment): Promise<Payment>
+  /** Returns whether there is any. */
+  exist(): Promise<boolean>
   show(id: string): Promise<Payment>
   listOpen(olderThanSeconds: number): Promise<Payment[]>
   recordRefundRequest(
@@ -88,12 +91,11 @@ export const openPayments = (pools: Pools): Payments => ({
     listMethods,
     findAutomatic,
     setAutomatic,
-    findLowBalances,
     beginAutomatic,
     readAttempt,
-    claimAttempts,
     showReceipt,
     listRefusedEvents,
     closeRefusedEvent,
   }),
+  ...onPool(pools.rounds, { exist: existPayments, findLowBalances, claimAttempts }),
 })
