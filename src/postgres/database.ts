@@ -32,7 +32,7 @@ const STATEMENT_TIMEOUT_MS = 30_000
 const SEARCH_TIMEOUT_MS = 2_000
 const SEARCH_CONNECTIONS = 4
 const READ_CONNECTIONS = 4
-/** Connections for the rare: copying and auditing. */
+/** Each idle connection takes 5 MB of PostgreSQL. */
 const IDLE_SECONDS = 60
 const CLOSE_SECONDS = 5
 
@@ -102,11 +102,16 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     throw error
   }
   const administration = {
-    ...onPool(pools.main, { ping }, READ_DEADLINE_MS),
+    ...onPool(pools.rounds, { ping }, READ_DEADLINE_MS),
     transactAs: <T>(actor: string, work: (database: Repositories) => Promise<T>): Promise<T> =>
       inTransaction(pools.main, async (transaction) => {
         await setActor(transaction, actor)
-        return work(openRepositories({ ...pools, main: transaction as never, standby: null }, masterKey))
+        return work(
+          openRepositories(
+            { ...pools, main: transaction as never, rounds: transaction as never, standby: null },
+            masterKey,
+          ),
+        )
       }),
   }
   const repositories = { ...openRepositories(pools, masterKey), changes: openChanges(pools) }
@@ -174,11 +179,13 @@ function openPools(options: DatabaseOptions): Pools {
   const main = pool({
     max: options.maxConnections ?? DEFAULT_MAX_CONNECTIONS,
     name,
+    idleSeconds: IDLE_SECONDS,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     actor,
   })
   return {
     main,
+    rounds: pool({ max: 1, name: `${name} rounds`, statementTimeoutMs: STATEMENT_TIMEOUT_MS, actor }),
     session: poolUrl === null ? main : connect(url, { max: 1, name: `${name} session` }),
     copying: connect(url, { max: 1, name: `${name} copying`, lifetimeSeconds: null }),
     rebuilding: connect(url, { max: 1, name: `${name} rebuild`, lifetimeSeconds: null }),

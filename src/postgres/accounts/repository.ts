@@ -158,7 +158,7 @@ export interface AccountRepositories {
 }
 
 export function openAccounts(pools: Pools, { material, replacedAt }: KnownMasterKey): AccountRepositories {
-  const { main, auditing } = pools
+  const { main, rounds, auditing } = pools
   return {
     accounts: onPool(main, {
       create: createAccount,
@@ -202,7 +202,8 @@ export function openAccounts(pools: Pools, { material, replacedAt }: KnownMaster
         update: updateKey,
         endFormerSecret,
       }),
-      ...onPool(auditing, { eraseSealed: eraseSealedKeys, recordExpiring: recordExpiringKeys }),
+      ...onPool(auditing, { eraseSealed: eraseSealedKeys }),
+      ...onPool(rounds, { recordExpiring: recordExpiringKeys }),
       ...onPool(main, { findCredential: findPastLostSession, noteSecretUse }, READ_DEADLINE_MS),
       create: (key) => createKey(main, material, key),
       reveal: (keyId) => revealKey(main, material, keyId),

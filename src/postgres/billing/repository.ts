@@ -91,12 +91,13 @@ export interface BillingRepositories {
 }
 
 export function openBilling(pools: Pools): BillingRepositories {
-  const { main, auditing } = pools
+  const { main, rounds, auditing } = pools
   return {
     wallets: {
       ...onPool(main, { topUp, adjust, refund }),
       ...onStandby(pools, { readLedger, sumLedgerMonth }),
-      ...onPool(main, { read: readWallets, findRefund }, READ_DEADLINE_MS),
+      ...onPool(main, { findRefund }, READ_DEADLINE_MS),
+      ...onPool(rounds, { read: readWallets }, READ_DEADLINE_MS),
     },
     bookings: {
       ...onPool(main, { book: bookSettlements }, BOOKING_DEADLINE_MS),
@@ -111,7 +112,7 @@ export function openBilling(pools: Pools): BillingRepositories {
     budgets: onPool(main, { put: putBudget, delete: deleteBudget, list: listBudgets, show: showBudget }),
     audits: {
       ...onPool(auditing, { verifyWallets, reportMetering }),
-      ...onPool(main, { countNegativeBalances }, READ_DEADLINE_MS),
+      ...onPool(rounds, { countNegativeBalances }, READ_DEADLINE_MS),
     },
   }
 }

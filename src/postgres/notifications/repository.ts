@@ -110,17 +110,14 @@ export interface NotificationRepositories {
 }
 
 export function openNotifications(
-  { main, session }: Pools,
+  { main, rounds, session }: Pools,
   { material }: KnownMasterKey,
 ): NotificationRepositories {
   return {
-    alerts: onPool(main, {
-      readLowBalance,
-      setLowBalance,
-      readEmailChoices,
-      setEmailChoices,
-      recordBreakers,
-    }),
+    alerts: {
+      ...onPool(main, { readLowBalance, setLowBalance, readEmailChoices, setEmailChoices }),
+      ...onPool(rounds, { recordBreakers }),
+    },
     operatorAlerts: onPool(main, { list: listOperatorAlerts, acknowledge: acknowledgeAlert }),
     webhooks: {
       ...onPool(main, {
@@ -142,16 +139,15 @@ export function openNotifications(
         show: showDelivery,
         replay: replayDelivery,
         replayFailed,
-        claimDue: nameDeliveries,
         endAttempts,
-        touch: touchDeliveries,
-        purge: purgeDeliveries,
       }),
+      ...onPool(rounds, { claimDue: nameDeliveries, touch: touchDeliveries, purge: purgeDeliveries }),
       read: (ids) => readDeliveries(main, material, ids),
       sendMail: (address, mail) => sendMail(main, material, address, mail),
     },
     events: {
-      ...onPool(main, { record: recordEvent, dispatch: dispatchEvents }),
+      ...onPool(main, { record: recordEvent }),
+      ...onPool(rounds, { dispatch: dispatchEvents }),
       ...onPool(session, { listen: listenEvents }),
     },
   }

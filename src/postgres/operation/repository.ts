@@ -97,7 +97,7 @@ export interface OperationRepositories {
   readonly statusNotes: StatusNotes
 }
 
-export const openOperation = ({ main }: Pools): OperationRepositories => ({
+export const openOperation = ({ main, rounds }: Pools): OperationRepositories => ({
   channels: onPool(main, {
     listHolds: listChannelHolds,
     hold: holdChannel,
@@ -106,26 +106,29 @@ export const openOperation = ({ main }: Pools): OperationRepositories => ({
     countTasks: countTasksByChannel,
   }),
   configurations: onPool(main, { record: recordConfiguration }),
-  jobs: onPool(main, {
-    start: startJob,
-    cancel: cancelJob,
-    read: readJob,
-    list: listJobs,
-    claim: claimJob,
-    release: releaseJob,
-    report: reportJob,
-    end: endJob,
-  }),
-  journals: onPool(main, {
-    recordHeartbeat,
-    recordDrained,
-    list: listJournals,
-    lockSilent: lockSilentJournal,
-    readReserved: listReservedCalls,
-    end: endJournal,
-    announceWallets,
-    recordSilent: recordSilentJournals,
-  }),
+  jobs: {
+    ...onPool(main, {
+      start: startJob,
+      cancel: cancelJob,
+      read: readJob,
+      list: listJobs,
+      release: releaseJob,
+      report: reportJob,
+      end: endJob,
+    }),
+    ...onPool(rounds, { claim: claimJob }),
+  },
+  journals: {
+    ...onPool(main, {
+      recordDrained,
+      list: listJournals,
+      lockSilent: lockSilentJournal,
+      readReserved: listReservedCalls,
+      end: endJournal,
+      announceWallets,
+    }),
+    ...onPool(rounds, { recordHeartbeat, recordSilent: recordSilentJournals }),
+  },
   statusNotes: onPool(main, { list: listStatusNotes, post: postStatusNote, update: updateStatusNote }),
 })
 

@@ -187,7 +187,7 @@ export interface PeopleRepositories {
 }
 
 export function openPeople(pools: Pools, { material }: KnownMasterKey): PeopleRepositories {
-  const { main } = pools
+  const { main, rounds } = pools
   return {
     users: {
       ...onStandby(pools, { list: listUsers }),
@@ -201,17 +201,19 @@ export function openPeople(pools: Pools, { material }: KnownMasterKey): PeopleRe
         recordUnprovenEmail,
       }),
     },
-    sessions: onPool(main, {
-      create: createSession,
-      find: findSession,
-      rotate: rotateSession,
-      list: listSessions,
-      end: endSessions,
-      purge: purgeSessions,
-      createLink,
-      hasSignedIn,
-      signInByLink,
-    }),
+    sessions: {
+      ...onPool(main, {
+        create: createSession,
+        find: findSession,
+        rotate: rotateSession,
+        list: listSessions,
+        end: endSessions,
+        createLink,
+        hasSignedIn,
+        signInByLink,
+      }),
+      ...onPool(rounds, { purge: purgeSessions }),
+    },
     signIn: {
       ...onPool(main, {
         findPassword: findPasswordSignIn,
@@ -239,12 +241,10 @@ export function openPeople(pools: Pools, { material }: KnownMasterKey): PeopleRe
       ...onPool(main, { create: createTicket, findUser: findTicketUser, void: voidTickets }),
       take: (ticket) => takeTicket(main, ticket),
     },
-    attempts: onPool(main, {
-      take: takeAttempt,
-      takeBack: takeBackAttempt,
-      takeInvitationMail,
-      purge: purgeAttempts,
-    }),
+    attempts: {
+      ...onPool(main, { take: takeAttempt, takeBack: takeBackAttempt, takeInvitationMail }),
+      ...onPool(rounds, { purge: purgeAttempts }),
+    },
     invitations: onPool(main, {
       create: createInvitation,
       list: listInvitations,

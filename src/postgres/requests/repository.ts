@@ -58,7 +58,7 @@ export interface StoredResponses {
   purgeConversationCalls(): Promise<number>
 }
 
-export const openStoredResponses = ({ main }: Pools): StoredResponses => ({
+export const openStoredResponses = ({ main, rounds }: Pools): StoredResponses => ({
   ...onPool(
     main,
     {
@@ -67,15 +67,17 @@ export const openStoredResponses = ({ main }: Pools): StoredResponses => ({
     },
     READ_DEADLINE_MS,
   ),
-  ...onPool(main, { forgetStoredResponse, forgetConversation, purgeStoredResponses, purgeConversationCalls }),
+  ...onPool(main, { forgetStoredResponse, forgetConversation }),
+  ...onPool(rounds, { purgeStoredResponses, purgeConversationCalls }),
 })
 
 export const openIdempotencyRecords = (
-  { main }: Pools,
+  { main, rounds }: Pools,
   { material }: KnownMasterKey,
 ): IdempotencyRecords => ({
   ...onPool(main, { isAnswered }, READ_DEADLINE_MS),
-  ...onPool(main, { free: freeKey, purge: purgeRecords }),
+  ...onPool(main, { free: freeKey }),
+  ...onPool(rounds, { purge: purgeRecords }),
   claim: (claim) => waitWithin(READ_DEADLINE_MS, claimKey(main, material, claim)),
   store: (...stored) => storeAnswer(main, material, ...stored),
 })

@@ -96,7 +96,7 @@ export interface LostSubmits {
   }): Promise<{ submits: number; cost: Credits }>
 }
 
-export const openTasks = ({ main }: Pools): Tasks => ({
+export const openTasks = ({ main, rounds }: Pools): Tasks => ({
   ...onPool(main, { applyTransition: moveTask, removeFiles }, BOOKING_DEADLINE_MS),
   ...onPool(
     main,
@@ -109,25 +109,30 @@ export const openTasks = ({ main }: Pools): Tasks => ({
       listAll: listAllTasks,
       listOpenJobs,
       deleteRecord: deleteTaskRecord,
+      recordObjects,
+      removeObjects,
+    },
+    READ_DEADLINE_MS,
+  ),
+  ...onPool(
+    rounds,
+    {
       claimStale: claimStaleTasks,
       findOverdue: findOverdueTasks,
       touch: touchTasks,
       countOpen: countOpenTasks,
-      recordObjects,
       findExpiredObjects,
-      removeObjects,
     },
     READ_DEADLINE_MS,
   ),
   ...onPool(main, { renewChain: renewTaskChain }),
 })
 
-export const openLostSubmits = ({ main }: Pools): LostSubmits => ({
+export const openLostSubmits = ({ main, rounds }: Pools): LostSubmits => ({
   ...onPool(main, { recordFinding, close: closeLostSubmit }, BOOKING_DEADLINE_MS),
   ...onPool(
     main,
     {
-      claim: claimLostSubmits,
       list: listLostSubmits,
       check: checkLostSubmit,
       count: countLostSubmits,
@@ -135,4 +140,5 @@ export const openLostSubmits = ({ main }: Pools): LostSubmits => ({
     },
     READ_DEADLINE_MS,
   ),
+  ...onPool(rounds, { claim: claimLostSubmits }, READ_DEADLINE_MS),
 })
