@@ -9,7 +9,7 @@ import { untilReady } from './wait.ts'
 
 /** What `npm start` runs, see package.json: the sources without types, once {@link stripTypes} has written them. */
 export const PROGRAM = join(ROOT, 'node_modules/.cache/tollgate/program/src/main.js')
-const NODE_OPTIONS = ['--max-semi-space-size=2']
+const NODE_OPTIONS = ['--max-semi-space-size=2', '--expose-gc']
 export const SERVE = [...NODE_OPTIONS, PROGRAM, 'serve']
 
 export const stripTypes = (): void => {

@@ -27,6 +27,7 @@ const HEAP_FLAGS = [
   '--incremental-marking-hard-trigger=90',
   '--max-semi-space-size=16',
   '--v8-pool-size=1',
+  '--expose-gc',
 ]
 const GATEWAY_FLAGS = ['--min-semi-space-size=16']
 

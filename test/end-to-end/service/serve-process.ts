@@ -11,7 +11,7 @@ const SERVE = [process.execPath, MAIN, 'serve']
 const PROGRAM = fileURLToPath(
   new URL('../../../node_modules/.cache/tollgate/program/src/main.js', import.meta.url),
 )
-export const NPM_START = [process.execPath, '--max-semi-space-size=2', PROGRAM, 'serve']
+export const NPM_START = [process.execPath, '--max-semi-space-size=2', '--expose-gc', PROGRAM, 'serve']
 const OURS = /^(TOLLGATE_|DATABASE_URL$|NATS_URL$|CLICKHOUSE_URL$|S3_)/
 
 export interface ServeOptions {
