@@ -102,7 +102,7 @@ export const comparisonTables = (results: Results): Table[] => {
   const losses = inEachPlacement(results, (part, where) => ({
     title: `Where Tollgate loses${where}`,
     columns: ['', 'Tollgate', 'the best other gateway'],
-    rows: listLosses(part, subjects, [...SPEED, ...SIZE]),
+    rows: [...listLosses(part, subjects, SPEED), ...listLosses(results, subjects, SIZE)],
   }))
   return [...speed, sizes, ...losses].filter(({ rows }) => rows.length > 0)
 }
