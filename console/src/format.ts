@@ -83,8 +83,8 @@ export const readTimeZone = (): 'local' | 'utc' => (localStorage.getItem(STORED)
 export const storeTimeZone = (zone: 'local' | 'utc'): void => localStorage.setItem(STORED, zone)
 
 /** Prints an instant as `2026-11-23 18:30:00`. */
-export const printTime = (instant: string, zone = readTimeZone()): string =>
-  new Date(instant).toLocaleString('sv-SE', zone === 'utc' ? { timeZone: 'UTC' } : {})
+export const printTime = (instant: string): string =>
+  new Date(instant).toLocaleString('sv-SE', readTimeZone() === 'utc' ? { timeZone: 'UTC' } : {})
 
 /** Prints an instant for a date and time field; an empty text for null. */
 export function printFieldTime(instant: string | null): string {
@@ -102,6 +102,9 @@ export const parseFieldTime = (text: string): string | null =>
 export const readZoneName = (): string =>
   readTimeZone() === 'utc' ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone
 
+/** Returns the name of a field, a column or an axis of times, with their time zone. */
+export const nameInZone = (name: string): string => `${name} (${readZoneName()})`
+
 /** Returns the instant at which a day such as `2026-11-23` begins, or the day so many days later. */
 export function toDayStart(day: string, daysLater = 0): Date {
   const [year = 0, month = 1, date = 1] = day.split('-').map(Number)
@@ -112,6 +115,15 @@ export function toDayStart(day: string, daysLater = 0): Date {
 
 /** Prints the day of an instant, such as `2026-11-23`. */
 export const printDay = (instant: string): string => printTime(instant).slice(0, 10)
+
+/** Returns the days that begin between two instants. */
+export function listDays(from: string, to: string): string[] {
+  const days: string[] = []
+  const first = printDay(from)
+  for (let start = toDayStart(first); start < new Date(to); start = toDayStart(first, days.length))
+    days.push(printDay(start.toISOString()))
+  return days
+}
 
 interface Window {
   readonly period?: string | undefined

@@ -9,6 +9,7 @@ import {
   CircleUser,
   CreditCard,
   FlaskConical,
+  HeartPulse,
   History,
   House,
   KeyRound,
@@ -56,6 +57,7 @@ export const NAVIGATION: readonly PageGroup[] = [
     pages: [
       { path: '/', icon: House, name: 'Home', isFor: everyone },
       { path: '/models', icon: Boxes, name: 'Models', isFor: everyone },
+      { path: '/status', icon: HeartPulse, name: 'Status', isFor: everyone },
       {
         path: '/playground',
         icon: FlaskConical,

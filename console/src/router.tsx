@@ -76,6 +76,12 @@ const confirmEmail = createRoute({
   component: lazyPage(() => import('./pages/sign-in/confirm-email.tsx'), 'ConfirmEmail'),
 })
 
+const status = createRoute({
+  getParentRoute: () => beforeSignIn,
+  path: '/status',
+  component: lazyPage(() => import('./pages/status/status.tsx'), 'Status'),
+})
+
 /** Pages that need a session. */
 const signedIn = createRoute({
   getParentRoute: () => root,
@@ -256,7 +262,7 @@ const channels = createPage(
 const notFound = createPage('$', () => import('./pages/not-found.tsx'), 'NotFound')
 
 const routeTree = root.addChildren([
-  beforeSignIn.addChildren([signIn, signUp, providerReturn, recovery, confirmEmail]),
+  beforeSignIn.addChildren([signIn, signUp, providerReturn, recovery, confirmEmail, status]),
   signedIn.addChildren([
     home,
     calls,

@@ -15,6 +15,7 @@ import { keyUsage, keyUsageQuery, usageQuery, usageReport } from '../accounts/us
 import { logDetailAnswer, logDetailPath, logDetailQuery } from '../call-log/detail.ts'
 import { logPage, logQuery } from '../call-log/query.ts'
 import { logSummary, logSummaryQuery } from '../call-log/summary.ts'
+import { serviceStatus } from '../status.ts'
 import { jsonAnswer, type RouteDescription } from './endpoint.ts'
 
 const free = { key: 'anywhere', failures: [] } as const
@@ -70,6 +71,18 @@ export const accountEndpoints: readonly RouteDescription[] = [
     key: 'none',
     summary: 'Show the whole catalog with prices.',
     answers: [jsonAnswer('PublicCatalog', publicCatalog)],
+  },
+  {
+    ...free,
+    name: 'showStatus',
+    tag: 'Models',
+    key: 'none',
+    summary: 'Show which models work now, and how they did in the last 30 days.',
+    details:
+      'By the calls of all customers, without their numbers: those that failed by the fault of a provider against those that ' +
+      'succeeded. Measured at most once in ten seconds. 503 if the call log is down and nothing is known yet.',
+    answers: [jsonAnswer('ServiceStatus', serviceStatus)],
+    answerHeaders: { 'cache-control': 'Public, for ten seconds.' },
   },
   {
     ...free,

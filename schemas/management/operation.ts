@@ -142,6 +142,21 @@ export const toListSchema = <Entry extends z.ZodType>(entry: Entry) =>
     next_cursor: z.null(),
   })
 
+/** Returns whether JavaScript knows the name, and the engines may. */
+function isTimeZone(zone: string): boolean {
+  try {
+    return /^[A-Za-z][\w/+-]{0,63}$/.test(zone) && Intl.DateTimeFormat('en', { timeZone: zone }) !== null
+  } catch {
+    return false
+  }
+}
+
+export const timezone = z
+  .string()
+  .refine((zone) => isTimeZone(zone), 'is not a time zone such as Europe/Berlin')
+  .default('UTC')
+  .describe('In which days begin.')
+
 /** An amount in an answer. */
 export const amountText = z.string().describe('Credits, as a decimal number.')
 export const instantText = z.iso.datetime().describe('RFC 3339, UTC.')

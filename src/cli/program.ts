@@ -39,6 +39,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   webhook: 'Endpoints to which events are posted',
   config: 'The configuration file',
   channels: 'Upstream channels',
+  status: 'Notes on the status page',
   catalog: 'Models and prices of the configuration',
 }
 const BY_HAND = [

@@ -16,6 +16,7 @@ import type {
 } from '../../schemas/call-log/page-query.ts'
 import type { LoggedCall } from '../../schemas/call-log/unbooked.ts'
 import type { UsageGroup } from '../../schemas/management/calls/usage.ts'
+import type { LogWindow } from '../core/call-log/window.ts'
 import { bucketSums, listCallsBetween, sumMonths } from './audit/calls.ts'
 import { compareDays, type DayDifference } from './audit/days.ts'
 import { type CallsQuery, listLoggedCalls, readLoggedSettlements } from './audit/logged-calls.ts'
@@ -29,7 +30,13 @@ import { type CallPositions, type CallsAtQuery, findCallsAt, listPositions } fro
 import { type CallSeriesPoint, type CallSeriesQuery, callSeries } from './summaries/call-series.ts'
 import { type CallValues, listCallValues } from './summaries/call-values.ts'
 import { type ChannelHealth, type ChannelHealthQuery, readChannelHealth } from './summaries/channel-health.ts'
-import { type DailyGroup, type DailyUsage, sumUsageByDay } from './summaries/daily-usage.ts'
+import { type DailyQuery, type DailyUsage, sumUsageByDay } from './summaries/daily-usage.ts'
+import {
+  type ModelDay,
+  type ModelOutcomes,
+  readModelOutcomes,
+  sumModelDays,
+} from './summaries/model-status.ts'
 import { type CallSummary, summarizeCalls } from './summaries/summarize-calls.ts'
 import type { AccountWindow, CallSums } from './summaries/summed-rows.ts'
 import {
@@ -61,10 +68,9 @@ export interface CallSummaries {
   callSeries(query: CallSeriesQuery, caller?: AbortSignal): Promise<CallSeriesPoint[]>
   listCallValues(query: InstallationFilter, caller?: AbortSignal): Promise<CallValues>
   readChannelHealth(query: ChannelHealthQuery, caller?: AbortSignal): Promise<ChannelHealth[]>
-  sumUsageByDay(
-    query: AccountWindow & { readonly by: DailyGroup },
-    caller?: AbortSignal,
-  ): Promise<DailyUsage[]>
+  readModelOutcomes(window: LogWindow, caller?: AbortSignal): Promise<ModelOutcomes[]>
+  sumModelDays(window: LogWindow, caller?: AbortSignal): Promise<ModelDay[]>
+  sumUsageByDay(query: DailyQuery, caller?: AbortSignal): Promise<DailyUsage[]>
   sumUsage(window: UsageWindow, caller?: AbortSignal): Promise<CallSums>
   sumCostByDay(window: AccountWindow, caller?: AbortSignal): Promise<DayCost[]>
   sumUsageByGroup(
@@ -195,6 +201,8 @@ export function openCallLog(url: string, cluster: string | null = null): CallLog
     callSeries: bindQuery(callSeries),
     listCallValues: bindQuery(listCallValues),
     readChannelHealth: bindQuery(readChannelHealth),
+    readModelOutcomes: bindQuery(readModelOutcomes),
+    sumModelDays: bindQuery(sumModelDays),
     sumUsageByDay: bindQuery(sumUsageByDay),
     sumUsage: bindQuery(sumUsage),
     sumCostByDay: bindQuery(sumCostByDay),

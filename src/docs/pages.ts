@@ -38,6 +38,7 @@ ${pages.map(([name, page]) => printEntry(name, page.toString())).join('\n')}
 
 - [OpenAPI description](${ROUTES.readReference[1]}): every endpoint with its fields and errors
 - [Models](${ROUTES.listPublicModels[1]}): the models of this installation with their prices, without a key
+- [Status](${ROUTES.showStatus[1]}): which models work now, and in the last 30 days, without a key
 `
 
 function printEntry(name: string, page: string): string {

@@ -46,11 +46,7 @@ export const AREAS: readonly Area[] = [
   },
   {
     name: 'budgets',
-    code: [
-      'src/credentials/budget.ts',
-      'schemas/accounts/budget.ts',
-      'pipelines/management/accounts/budgets.ts',
-    ],
+    code: ['src/credentials/budget.ts', 'schemas/accounts/budget.ts'],
     tests: [
       'test/src/core/pricing.test.ts',
       'test/pipelines/calls/calls.test.ts',
@@ -85,7 +81,11 @@ export const AREAS: readonly Area[] = [
   },
   {
     name: 'conversations',
-    code: ['pipelines/chat/stored/*.ts'],
-    tests: ['test/pipelines/chat/requests.test.ts', 'test/pipelines/chat/forward.test.ts'],
+    code: ['pipelines/chat/stored/*.ts', 'pipelines/chat/forward/response-notes.ts'],
+    tests: [
+      'test/pipelines/chat/stored.test.ts',
+      'test/pipelines/chat/requests.test.ts',
+      'test/pipelines/chat/forward.test.ts',
+    ],
   },
 ]

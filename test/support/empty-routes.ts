@@ -25,6 +25,7 @@ export function emptyRouter(access: object = {}, more: Partial<RouteDeps> = {}):
     management: { access: none, streams: none },
     webhook: none,
     probes: none,
+    status: none,
     console: null,
     ...more,
   }

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import type { AnswerOf } from '../api/client.ts'
 import { useGet, useList } from '../api/read.ts'
 import { useChangeSearch } from '../change-search.ts'
+import { readZoneName, toZoneWindow } from '../format.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
 import { CallsChart, LatencyChart } from '../ui/call-charts.tsx'
@@ -56,7 +57,7 @@ function TypedFilters({ filters }: { readonly filters: Readonly<Record<string, s
 }
 
 function Charts({ filters }: { readonly filters: object }) {
-  const series = useGet('seriesOfAllCalls', filters as never)
+  const series = useGet('seriesOfAllCalls', { ...filters, timezone: readZoneName() } as never)
   const points = series.data?.data ?? []
   if (points.length < 2) return null
   const times = points.map(({ at }) => Date.parse(at) / 1000)
@@ -71,11 +72,13 @@ function Charts({ filters }: { readonly filters: object }) {
 export function AllCalls() {
   const { account: _, ...asked } = route.useSearch()
   const filters = { period: 'today', ...asked }
-  const list = useList('listAllCalls', filters as never)
+  const query = { ...filters, ...toZoneWindow(filters) }
+  const list = useList('listAllCalls', query as never)
   const statuses = describeStatuses()
   const columns: Column<Call>[] = [
     {
       name: t('Time'),
+      isTime: true,
       cell: ({ id, created_at, account_id }) => (
         <TextLink to="/calls" search={{ account: account_id, period: 'all', call: String(id) }}>
           <Time at={created_at} />
@@ -111,7 +114,7 @@ export function AllCalls() {
     <>
       <PageHeader title={t('All calls')} description={t('The calls of every account, newest first.')} />
       <FilterPanel>
-        <PeriodFilter value={filters} zone="UTC" hasAll />
+        <PeriodFilter value={filters} hasAll />
         <Filter
           name="status"
           label={t('Status')}
@@ -124,7 +127,7 @@ export function AllCalls() {
         />
         <TypedFilters key={TYPED.map((name) => asked[name]).join('\n')} filters={asked} />
       </FilterPanel>
-      <Charts filters={filters} />
+      <Charts filters={query} />
       <ListPanel caption={t('All calls')} list={list} columns={columns} empty={t('No calls match.')} />
     </>
   )

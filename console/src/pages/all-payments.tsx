@@ -93,7 +93,7 @@ export function AllPayments() {
   const list = useList('listAllPayments', { search, ...(state && { state }) } as never)
   const statuses = describeStatuses()
   const columns: Column<Payment>[] = [
-    { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Time'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
     { name: t('Payment'), cell: ({ id }) => <Id id={id} /> },
     {
       name: t('Account'),

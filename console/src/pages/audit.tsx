@@ -70,7 +70,7 @@ export function Audit() {
   const input = { action, account_id: isWhole ? undefined : accountId }
   const list = useList(operation, input as never)
   const columns: Column<Entry>[] = [
-    { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Time'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
     { name: t('Actor'), cell: ({ actor, actor_name }) => <span title={actor}>{actor_name ?? actor}</span> },
     { name: t('Operation'), cell: ({ action: name }) => <Code>{name}</Code> },
     { name: t('Subject'), cell: ({ subject_id }) => <Id id={subject_id} /> },

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from 'react'
 import { type KeyNames, MAX_NAMED_KEYS } from '../api/key-names.ts'
 import { useSession } from '../api/session.ts'
 import { useChangeSearch } from '../change-search.ts'
-import { printDay, printTime } from '../format.ts'
+import { nameInZone, printDay, printTime } from '../format.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
 import { Field, Form, SelectField } from '../ui/form.tsx'
@@ -125,24 +125,21 @@ export interface Period {
 
 interface PeriodFilterProps {
   readonly value: Period
-  /** The time zone whose days count. */
-  readonly zone: string
   /** True if the user may choose the whole log. */
   readonly hasAll?: boolean
 }
 
-export function PeriodFilter({ value: { period, from, to }, zone, hasAll = false }: PeriodFilterProps) {
+export function PeriodFilter({ value: { period, from, to }, hasAll = false }: PeriodFilterProps) {
   const change = useChangeSearch()
   // A part of a chart has instants, not days.
   const isPart = from?.includes('T') === true && to !== undefined
   const isRange = !isPart && (from !== undefined || to !== undefined)
-  const now = new Date().toISOString()
-  const today = zone === 'UTC' ? now.slice(0, 10) : printDay(now)
+  const today = printDay(new Date().toISOString())
   const range = { period: '', from: from?.slice(0, 10) ?? '', to: to?.slice(0, 10) ?? '' }
   return (
     <>
       <SelectField
-        label={t('Period ({zone})', { zone })}
+        label={nameInZone(t('Period'))}
         value={isPart ? 'part' : isRange ? 'range' : (period ?? '30d')}
         onText={(text) =>
           change(

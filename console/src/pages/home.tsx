@@ -3,11 +3,11 @@ import type { AnswerOf } from '../api/client.ts'
 import { useGet, useList } from '../api/read.ts'
 import { useAccount } from '../api/session.ts'
 import { readViewedAccount } from '../api/viewing.ts'
-import { printNumber } from '../format.ts'
+import { printDay, printNumber, readZoneName, toDayStart } from '../format.ts'
 import { t } from '../i18n.ts'
 import { CallsChart, CostChart } from '../ui/call-charts.tsx'
 import { PageHeader, Panel, QueryState, Stat } from '../ui/states.tsx'
-import { Money } from '../ui/text.tsx'
+import { Money, TextLink } from '../ui/text.tsx'
 import { useCurrency } from './billing/currency.ts'
 import { NamedBudgets } from './budgets/named.tsx'
 import { FirstSteps } from './first-call/first-steps.tsx'
@@ -17,7 +17,6 @@ import { OpenAlert } from './open-alert.tsx'
 type HomeData = AnswerOf<'showHome'>
 
 const DAYS = 30
-const DAY_SECONDS = 86_400
 const CAP_PERCENT = 100
 /** Beyond this, the spend of a few days says nothing. */
 const LONGEST_RUNWAY_DAYS = 365
@@ -25,10 +24,10 @@ const LONGEST_RUNWAY_DAYS = 365
 /** Returns the last thirty days; a day without calls is null. */
 function listLastDays({ by_day }: HomeData) {
   const days = new Map(by_day.map((day) => [day.date, day]))
-  const today = Math.floor(Date.now() / 1000 / DAY_SECONDS) * DAY_SECONDS
+  const today = printDay(new Date().toISOString())
   return Array.from({ length: DAYS }, (_, index) => {
-    const at = today - (DAYS - 1 - index) * DAY_SECONDS
-    return { at, day: days.get(new Date(at * 1000).toISOString().slice(0, 10)) ?? null }
+    const start = toDayStart(today, index + 1 - DAYS)
+    return { at: start.getTime() / 1000, day: days.get(printDay(start.toISOString())) ?? null }
   })
 }
 
@@ -82,10 +81,18 @@ function NearCap({ keys_near_cap: keys }: HomeData) {
 export function Home() {
   const { account_id: accountId, name, role } = useAccount()
   // A call or a top-up may have changed it.
-  const home = useGet('showHome', { account_id: accountId }, { refetchOnMount: 'always' })
+  const home = useGet(
+    'showHome',
+    { account_id: accountId, timezone: readZoneName() },
+    { refetchOnMount: 'always' },
+  )
   return (
     <>
-      <PageHeader title={t('Home')} description={name} />
+      <PageHeader
+        title={t('Home')}
+        description={name}
+        actions={<TextLink to="/status">{t('Which models work now')}</TextLink>}
+      />
       <QueryState query={home} rows={8} />
       {home.data?.wallet && role !== 'admin' && <OpenAlert accountId={accountId} wallet={home.data.wallet} />}
       {home.data && <Figures accountId={accountId} data={home.data} />}
@@ -144,8 +151,8 @@ function Figures({ accountId, data }: FiguresProps) {
         <FirstSteps accountId={accountId} />
       ) : (
         <div className="grid gap-4 lg:grid-cols-2">
-          <CostChart isUtc title={t('Spend per day, in credits')} times={times} points={points} />
-          <CallsChart isUtc title={t('Calls per day')} times={times} points={points} />
+          <CostChart title={t('Spend per day, in credits')} times={times} points={points} />
+          <CallsChart title={t('Calls per day')} times={times} points={points} />
         </div>
       )}
       <NearCap {...data} />

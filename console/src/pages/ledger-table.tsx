@@ -24,7 +24,7 @@ export function nameKind(kind: Entry['kind']): string {
 
 export function LedgerTable({ list }: { readonly list: ReturnType<typeof useList<'listLedger'>> }) {
   const columns: Column<Entry>[] = [
-    { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Time'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
     {
       name: t('Kind'),
       // An adjustment that names a call or a task refunds its charge.

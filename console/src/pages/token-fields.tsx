@@ -1,6 +1,7 @@
 /** The fields that keys and management tokens share. */
 import { useQuery } from '@tanstack/react-query'
 import { catalogQuery } from '../api/catalog.ts'
+import { nameInZone } from '../format.ts'
 import { t } from '../i18n.ts'
 import { CheckField, Field } from '../ui/form.tsx'
 import { MultiSelect } from '../ui/multi-select.tsx'
@@ -13,7 +14,7 @@ interface TextProps {
 
 export const ExpiresField = (props: TextProps) => (
   <Field
-    label={t('Expires')}
+    label={nameInZone(t('Expires'))}
     hint={t('Refused from this time on. Leave empty for no expiry.')}
     type="datetime-local"
     {...props}
@@ -31,12 +32,13 @@ export const ProgramNameField = (props: TextProps) => (
 )
 
 interface ModelsFieldProps {
+  readonly name?: string
   /** Null for every model. */
   readonly value: readonly string[] | null
   onChoose(models: string[] | null): void
 }
 
-export function ModelsField({ value, onChoose }: ModelsFieldProps) {
+export function ModelsField({ name = 'allowed_models', value, onChoose }: ModelsFieldProps) {
   const { data: models = [] } = useQuery(catalogQuery)
   return (
     <fieldset className="flex flex-col gap-2">
@@ -49,7 +51,7 @@ export function ModelsField({ value, onChoose }: ModelsFieldProps) {
       {value !== null && (
         <MultiSelect
           label={t('Only these models')}
-          name="allowed_models"
+          name={name}
           options={new Map(models.map(({ id, display_name }) => [id, display_name ?? id]))}
           chosen={value}
           onChoose={onChoose}

@@ -6,8 +6,6 @@ import { Chart } from './chart.tsx'
 import { Money } from './text.tsx'
 
 interface ChartProps<Point> {
-  /** The points are days in UTC. */
-  readonly isUtc?: boolean
   /** Called with a part that the reader has dragged over, epoch seconds. */
   readonly onZoom?: (from: number, to: number) => void
   /** Epoch seconds, ascending. */

@@ -20,8 +20,6 @@ interface Figures {
   readonly series: readonly Series[]
   /** Prints a value on the axis and in the legend, with its unit. */
   print(value: number): string
-  /** The figures are of days in UTC, whatever time zone the reader has chosen. */
-  readonly isUtc?: boolean
   /** Bars stand on top of each other; the last series is at the bottom. */
   readonly isStacked?: boolean
 }
@@ -34,21 +32,20 @@ interface ChartProps extends Figures {
   onZoom?(from: number, to: number): void
 }
 
-const HEIGHT_PX = 170
+const HEIGHT_PX = 160
 const DAY_SECONDS = 86_400
 const MINUTE_SECONDS = 60
 /** In a longer line each point would hide its neighbors. */
 const MAX_POINTS = 60
 
-const printInstant = (epochSeconds: number, isUtc: boolean): string =>
-  printTime(new Date(epochSeconds * 1000).toISOString(), isUtc ? 'utc' : readTimeZone())
+const printInstant = (epochSeconds: number): string => printTime(new Date(epochSeconds * 1000).toISOString())
 
 /** Prints times on the axis: the day at midnight, else hours and minutes, with seconds if ticks are close. */
-function printTicks(epochSeconds: number[], isUtc: boolean): string[] {
+function printTicks(epochSeconds: number[]): string[] {
   const [first = 0, second = MINUTE_SECONDS] = epochSeconds
   const isFine = second - first < MINUTE_SECONDS
   return epochSeconds.map((at) => {
-    const [day = '', time = ''] = printInstant(at, isUtc).split(' ')
+    const [day = '', time = ''] = printInstant(at).split(' ')
     return time === '00:00:00' ? day.slice(5) : isFine ? time : time.slice(0, 5)
   })
 }
@@ -87,10 +84,7 @@ interface Drawing extends Figures {
   readonly onZoom: ((from: number, to: number) => void) | undefined
 }
 
-function makeOptions(
-  box: HTMLElement,
-  { times, series, print, onZoom, isUtc = false }: Drawing,
-): UPlot.Options {
+function makeOptions(box: HTMLElement, { times, series, print, onZoom }: Drawing): UPlot.Options {
   // Half a bar on each side; a single instant gets a day.
   const margin = ((times[1] ?? (times[0] ?? 0) + DAY_SECONDS) - (times[0] ?? 0)) / 2
   const axis = {
@@ -108,20 +102,28 @@ function makeOptions(
     cursor: { y: false, drag: { x: onZoom !== undefined, y: false, setScale: false } },
     ...(onZoom && { hooks: { setSelect: [zoomTo(onZoom)] } }),
     legend: { live: true },
-    ...((isUtc || readTimeZone() === 'utc') && {
+    ...(readTimeZone() === 'utc' && {
       tzDate: (at: number) => UPlot.tzDate(new Date(at * 1000), 'UTC'),
     }),
     scales: {
-      x: { range: (_, min, max) => [min - margin, max + margin] },
+      // Not what uPlot suggests: around a single instant that is years.
+      x: { range: () => [(times[0] ?? 0) - margin, (times.at(-1) ?? 0) + margin] },
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
     },
     axes: [
-      { ...axis, space: 56, values: (_, splits) => printTicks(splits, isUtc) },
+      // Bars show where an instant is: lines across are for values.
+      {
+        ...axis,
+        grid: { show: false },
+        size: 28,
+        space: 56,
+        values: (_, splits) => printTicks(splits),
+      },
       { ...axis, size: 64, values: (_, splits) => splits.map(print) },
     ],
     series: [
-      { label: t('Time'), value: (_, at) => (at === null ? '–' : printInstant(at, isUtc)) },
-      ...series.map(({ name, kind, tone, values }): UPlot.Series => {
+      { label: t('Time'), value: (_, at) => (at === null ? '–' : printInstant(at)) },
+      ...series.map(({ name, kind, tone, values }, index): UPlot.Series => {
         const resolveInk = () => resolveColor(box, `text-${tone}`)
         return {
           label: name,
@@ -130,7 +132,8 @@ function makeOptions(
           points: { show: kind === 'line' && values.length < MAX_POINTS, size: 5, fill: resolveInk },
           ...(kind === 'bars'
             ? { fill: resolveInk, width: 0, ...(bars && { paths: bars }) }
-            : { width: 1.5 }),
+            : // A second line is told apart without its color too.
+              { width: 2, ...(index > 0 && { dash: [6, 3] }) }),
         }
       }),
     ],
@@ -157,10 +160,10 @@ function onThemeChange(draw: () => void): () => void {
   }
 }
 
-export function Chart({ title, times, series, print, isStacked, isUtc = false, cell, onZoom }: ChartProps) {
+export function Chart({ title, times, series, print, isStacked, cell, onZoom }: ChartProps) {
   const box = useRef<HTMLDivElement>(null)
   // As text, so that the chart is drawn again only when its figures change.
-  const shown = JSON.stringify({ times, series, isStacked, isUtc })
+  const shown = JSON.stringify({ times, series, isStacked })
   const printing = useRef(print)
   printing.current = print
   const zooming = useRef(onZoom)
@@ -189,9 +192,8 @@ export function Chart({ title, times, series, print, isStacked, isUtc = false, c
       plot.destroy()
     }
   }, [shown, zooms])
-  const zone = isUtc ? 'UTC' : readZoneName()
   const columns: Column<Row>[] = [
-    { name: t('Time ({zone})', { zone }), cell: ({ time }) => printInstant(time, isUtc) },
+    { name: t('Time'), isTime: true, cell: ({ time }) => printInstant(time) },
     ...series.map(({ name, values }, index) => ({
       name,
       isNumber: true,
@@ -206,7 +208,7 @@ export function Chart({ title, times, series, print, isStacked, isUtc = false, c
     <figure className="min-w-0 rounded-lg border border-line bg-surface p-3">
       <figcaption className="flex justify-between gap-2 px-1 pb-1 text-sm">
         <span className="font-medium">{title}</span>
-        <span className="text-quiet text-xs">{zone}</span>
+        <span className="text-quiet text-xs">{readZoneName()}</span>
       </figcaption>
       <div ref={box} aria-hidden="true" className="chart min-w-0 overflow-hidden">
         {INK.map((ink) => (

@@ -117,7 +117,10 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
   })
   return (
     <div className="flex h-full flex-col gap-4 overflow-y-auto p-3">
-      <p className="px-2 pt-1 font-semibold text-lg">Tollgate</p>
+      <p className="flex items-center gap-2.5 px-2 pt-1 font-semibold text-lg tracking-tight">
+        <span aria-hidden="true" className="gate h-4 w-2.5 rounded-sm" />
+        Tollgate
+      </p>
       <AccountSwitcher />
       <Button
         className="justify-between! text-quiet"
@@ -143,9 +146,13 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
                       to={path}
                       search={{ account: account.account_id }}
                       activeOptions={{ exact: path === '/', includeSearch: false }}
-                      className="flex items-center gap-2.5 rounded-md px-2 py-1.5 text-quiet hover:bg-raised hover:text-ink aria-[current=page]:bg-accent-wash aria-[current=page]:font-medium aria-[current=page]:text-accent"
+                      className="relative flex items-center gap-2.5 rounded-md px-2 py-1.5 text-quiet transition-colors hover:bg-raised hover:text-ink aria-[current=page]:bg-accent-wash aria-[current=page]:font-medium aria-[current=page]:text-accent"
                       onClick={onChosen}
                     >
+                      <span
+                        aria-hidden="true"
+                        className="gate absolute inset-y-1 -left-2 w-1.5 rounded-sm opacity-0"
+                      />
                       <Icon aria-hidden size={16} strokeWidth={1.75} />
                       {t(name)}
                       {path === '/members' && <PendingRequests />}

@@ -1,5 +1,6 @@
 /** Tables of records, and lists in all their states. */
 import type { ReactNode } from 'react'
+import { nameInZone } from '../format.ts'
 import { t } from '../i18n.ts'
 import { Button } from './button.tsx'
 import { EmptyState, Panel, type Query, QueryState } from './states.tsx'
@@ -8,6 +9,8 @@ import { SCROLLED_BY_KEYS } from './text.tsx'
 export interface Column<Row> {
   readonly name: string
   readonly isNumber?: boolean
+  /** True if its cells are times: the heading then names their time zone. */
+  readonly isTime?: boolean
   /** True if its texts are long and wrap. */
   readonly isText?: boolean
   cell(row: Row): ReactNode
@@ -29,22 +32,29 @@ export const Table = <Row,>({ caption, columns, rows, toKey = readId }: TablePro
   <section {...SCROLLED_BY_KEYS} aria-label={caption} className="scrolls-sideways overflow-x-auto">
     <table className="w-full text-left">
       <caption className="sr-only">{caption}</caption>
-      <thead className="border-line border-b text-quiet text-sm">
+      <thead className="border-line border-b text-quiet text-xs">
         <tr>
-          {columns.map(({ name, isNumber }) => (
-            <th key={name} scope="col" className={`px-3 py-2 font-medium ${isNumber ? 'text-right' : ''}`}>
-              {name}
+          {columns.map(({ name, isNumber, isTime }) => (
+            <th
+              key={name}
+              scope="col"
+              className={`px-3 py-2 font-medium tracking-wide whitespace-nowrap ${isNumber ? 'text-right' : ''}`}
+            >
+              {isTime ? nameInZone(name) : name}
             </th>
           ))}
         </tr>
       </thead>
       <tbody>
         {rows.map((row) => (
-          <tr key={toKey(row)} className="border-line border-b last:border-0 hover:bg-raised">
+          <tr
+            key={toKey(row)}
+            className="border-line border-b last:border-0 transition-colors hover:bg-raised"
+          >
             {columns.map(({ name, isNumber, isText, cell }) => (
               <td
                 key={name}
-                className={`px-3 py-2 ${isNumber ? 'text-right' : ''} ${isText ? 'min-w-40' : 'whitespace-nowrap'}`}
+                className={`px-3 py-1.5 ${isNumber ? 'text-right' : ''} ${isText ? 'min-w-40' : 'whitespace-nowrap'}`}
               >
                 {cell(row)}
               </td>

@@ -89,10 +89,10 @@ export const accountOperations = [
     const entries = await database.wallets.readLedger(id, { ...input, before, limit: input.limit + 1 })
     return toPage(entries.map(entryShape), input)
   }),
-  implement(showLedgerMonth, readId, async ({ database }, { id, month }) => {
-    const days = await database.wallets.sumLedgerMonth(id, month)
+  implement(showLedgerMonth, readId, async ({ database }, { id, ...input }) => {
+    const days = await database.wallets.sumLedgerMonth(id, input)
     return {
-      month,
+      month: input.month,
       days: days.map(({ day, balance, kinds }) => ({
         day,
         balance: printCredits(balance),

@@ -92,7 +92,7 @@ export const installationUsageOperations = [
       const [lost, earlier, found] = await Promise.all([
         database.lostSubmits.sum({ accountId, from, to }),
         sum(callLog, { accountId, by: by === 'channel' ? by : 'model', ...before }),
-        sum(callLog, { accountId, by, from, to }),
+        sum(callLog, { accountId, by, timezone: input.timezone, from, to }),
       ])
       const rows = found.all.slice(0, limit)
       const costs = Map.groupBy(found.costs, readGroup)

@@ -75,12 +75,6 @@ function regroup(rows: readonly DailyUsage[], readGroup: Names['readGroup']): Da
   }))
 }
 
-/** Begins at the day of `days` before, UTC. */
-const toLastDays = (days: number, now: number): LogWindow => ({
-  from: Math.floor(now / DAY_MS) * DAY_MS - days * DAY_MS,
-  to: now,
-})
-
 /** Returns the window of a report. @throws Failure `invalid_request` */
 function reportWindow(input: Parameters<typeof resolveWindow>[0], now: number): LogWindow {
   const { from, to } = resolveWindow(input, '30d', now)
@@ -99,20 +93,24 @@ interface SpendRate {
 }
 
 interface DayCost {
-  /** `2026-01-31`, UTC. */
+  /** `2026-01-31`. */
   readonly day: string
   readonly cost: Credits
 }
 
-const toDate = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)
+const toDay = (epochMs: number, timezone: string): string =>
+  new Date(epochMs).toLocaleDateString('sv-SE', { timeZone: timezone })
+
+/** Returns the day so many days before. */
+const goBack = (day: string, days: number): string => toDay(Date.parse(day) - days * DAY_MS, 'UTC')
 
 /**
  * Returns the mean of the last seven days, or of those since the first day with a cost where they are fewer: a new account
  * has no days to divide by. Today is not over, so it counts only where the days before it cost nothing.
+ * @param today such as `2026-01-31`
  */
-export function spendRate(rows: readonly DayCost[], now: number): SpendRate {
-  const today = toDate(now)
-  const week = toDate(now - RATE_DAYS * DAY_MS)
+export function spendRate(rows: readonly DayCost[], today: string): SpendRate {
+  const week = goBack(today, RATE_DAYS)
   const sumCosts = (days: readonly DayCost[]) => days.reduce((sum, { cost }) => sum + cost, 0n)
   const spent = sumCosts(rows.filter(({ day }) => day >= week && day < today))
   if (spent === 0n) return { perDay: sumCosts(rows.filter(({ day }) => day === today)), days: 0 }
@@ -134,7 +132,8 @@ export const usageOperations = [
     await context.database.accounts.show(accountId)
     const keyIds = await listVisibleKeys(context, accountId, input.key_id)
     const window = reportWindow(input, context.now)
-    const find = (of: LogWindow) => callLog.sumUsageByDay({ accountId, keyIds, by: COLUMN_OF[by], ...of })
+    const find = (of: LogWindow) =>
+      callLog.sumUsageByDay({ accountId, keyIds, by: COLUMN_OF[by], timezone: input.timezone, ...of })
     const length = window.to - window.from
     const [rows, before] = await Promise.all([
       find(window),
@@ -173,17 +172,22 @@ export const usageOperations = [
       has_more: found.length > limit,
     }
   }),
-  implement(showHome, async (context, { account_id: accountId }, { callLog }) => {
+  implement(showHome, async (context, { account_id: accountId, timezone }, { callLog }) => {
     const { database, now, caller } = context
+    const today = toDay(now, timezone)
+    const firstDay = goBack(today, HOME_DAYS)
+    // The first day may begin up to a day earlier than in UTC.
+    const window = { from: Date.parse(firstDay) - DAY_MS, to: now }
     const memberId = findMember(caller, accountId)
     const keyIds = await listVisibleKeys(context, accountId)
-    const [{ wallet }, nearCap, budgets, rows] = await Promise.all([
+    const [{ wallet }, nearCap, budgets, all] = await Promise.all([
       database.accounts.show(accountId),
       database.keys.listNearCap(accountId, { memberId, percent: NEAR_CAP_PERCENT, limit: MAX_NEAR_CAP }),
       database.budgets.list(accountId, { memberId }),
-      callLog.sumUsageByDay({ accountId, keyIds, by: 'status', ...toLastDays(HOME_DAYS, now) }),
+      callLog.sumUsageByDay({ accountId, keyIds, by: 'status', timezone, ...window }),
     ])
-    const rate = spendRate(rows, now)
+    const rows = all.filter(({ day }) => day >= firstDay)
+    const rate = spendRate(rows, today)
     const days = [...Map.groupBy(rows, ({ day }) => day)]
     return {
       wallet: memberId === null ? walletShape(wallet) : null,

@@ -10,7 +10,7 @@ import {
 } from '../../accounts/account.ts'
 import { currency } from '../../call-log/row.ts'
 import { creditsText } from '../../money.ts'
-import { amountText, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
+import { amountText, instantText, operation, pageInput, timezone, toPageSchema } from '../operation.ts'
 
 const id = z.string()
 const name = z.string().trim().min(1).max(MAX_NAME_CHARS).describe('Name to show.')
@@ -252,7 +252,8 @@ export const listLedger = operation('listLedger', {
       .refine((day) => /^[12]/.test(day), 'it is not a day of our time')
       .meta({ pattern: '^[12]\\d{3}-\\d{2}-\\d{2}$' })
       .optional()
-      .describe('Only entries of this day, UTC.'),
+      .describe('Only entries of this day.'),
+    timezone,
     search: z
       .string()
       .trim()
@@ -277,7 +278,8 @@ export const showLedgerMonth = operation('showLedgerMonth', {
     month: z
       .string()
       .regex(/^[12]\d{3}-(?:0[1-9]|1[0-2])$/, 'it is not a month, such as 2030-01')
-      .describe('Such as `2030-01`. Days are in UTC.'),
+      .describe('Such as `2030-01`.'),
+    timezone,
   }),
   answer: {
     name: 'LedgerMonth',

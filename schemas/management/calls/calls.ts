@@ -6,7 +6,7 @@ import { logDetail, shownRefund } from '../../call-log/detail.ts'
 import { CALL_VALUES_PER_FIELD } from '../../call-log/page-query.ts'
 import { logQuery, windowFields } from '../../call-log/query.ts'
 import { CALL_STATUSES, LOG_LIMIT_DEFAULT_ROWS, LOG_LIMIT_MAX_ROWS } from '../../call-log/row.ts'
-import { amountText, instantText, operation, toPageSchema } from '../operation.ts'
+import { amountText, instantText, operation, timezone, toPageSchema } from '../operation.ts'
 
 const accountId = z.string()
 const part = z.string().max(200).optional()
@@ -100,21 +100,6 @@ const series = {
       .describe('Ascending; a bucket without a call is absent.'),
   }),
 } as const
-
-/** Returns whether both JavaScript and ClickHouse know the name. */
-function isTimeZone(zone: string): boolean {
-  try {
-    return /^[A-Za-z][\w/+-]{0,63}$/.test(zone) && Intl.DateTimeFormat('en', { timeZone: zone }) !== null
-  } catch {
-    return false
-  }
-}
-
-const timezone = z
-  .string()
-  .refine((zone) => isTimeZone(zone), 'is not a time zone such as Europe/Berlin')
-  .default('UTC')
-  .describe('In which days begin.')
 
 export const seriesOfCalls = operation('seriesOfCalls', {
   summary: 'Count calls, costs and latencies over time, by the same filters as the list.',

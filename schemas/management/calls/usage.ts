@@ -5,7 +5,7 @@ import { currency } from '../../call-log/row.ts'
 import { walletSchema } from '../accounts/accounts.ts'
 import { budgetSchema } from '../accounts/budgets.ts'
 import { keySchema } from '../accounts/keys.ts'
-import { amountText, instantText, operation } from '../operation.ts'
+import { amountText, instantText, operation, timezone } from '../operation.ts'
 
 const accountId = z.string()
 
@@ -22,14 +22,14 @@ export const USAGE_DIMENSIONS = ['model', 'key', 'member', 'status'] as const
 
 export const showUsage = operation('showUsage', {
   summary: 'Sum up the calls of an account by day and by model, key, member or status.',
-  details:
-    'Days are UTC. A window has at most 365 days. A member of an organization sees the calls of their own keys.',
+  details: 'A window has at most 365 days. A member of an organization sees the calls of their own keys.',
   input: z.object({
     account_id: accountId,
     key_id: logQuery.shape.key_id,
     by: z.enum(USAGE_DIMENSIONS).default('model'),
     period: logQuery.shape.period,
     ...windowFields,
+    timezone,
   }),
   answer: {
     name: 'UsageReport',
@@ -121,8 +121,7 @@ const USAGE_DEFAULT_ROWS = 1000
 export const showInstallationUsage = operation('showInstallationUsage', {
   summary:
     'Sum up the calls of all accounts, or of one, by account, model, day, key or channel, with their margin.',
-  details:
-    'Days are UTC. Refused calls count, attempts do not. By channel, only calls with a known cost are summed up.',
+  details: 'Refused calls count, attempts do not. By channel, only calls with a known cost are summed up.',
   input: z.object({
     account_id: accountId.optional().describe('Only calls of this account.'),
     by: z
@@ -131,6 +130,7 @@ export const showInstallationUsage = operation('showInstallationUsage', {
       .describe('Group by this. Default: account, or model with one account.'),
     period: logQuery.shape.period,
     ...windowFields,
+    timezone,
     limit: z.coerce
       .number()
       .int()
@@ -185,12 +185,12 @@ export const showHome = operation('showHome', {
   summary:
     'Show the balance of an account, how long it lasts, its last thirty days, and keys and budgets near their limit.',
   details: 'A member of an organization sees what their own keys did, and no wallet.',
-  input: z.object({ account_id: accountId }),
+  input: z.object({ account_id: accountId, timezone }),
   answer: {
     name: 'Home',
     schema: z.object({
       wallet: walletSchema.nullable().describe('null: the caller is a member, who may not read it.'),
-      spend_per_day: amountText.describe('The mean of the `spend_days` days before today, UTC.'),
+      spend_per_day: amountText.describe('The mean of the `spend_days` days before today.'),
       spend_days: z
         .int()
         .describe(

@@ -26,6 +26,7 @@ const NOUNS: Readonly<Record<string, string>> = {
   payments: 'payment',
   kb: 'knowledge base',
   channels: 'channel',
+  status: 'note',
 }
 
 /** One of the operations of a command. */

@@ -181,7 +181,10 @@ until then the log has the booked calls twice.`,
   'agent update': agentFromFile,
   'agent publish': { shape, after: warnOfAgent },
   'agent unpublish': { shape },
-  'agent delete': { shape },
+  'agent delete': {
+    ...confirmLoss(({ id }) => `This would delete the agent ${id} for good, and its keys would stop working`),
+    shape,
+  },
   'agent show': { shape },
   'agent list': { shape },
   'task list': {

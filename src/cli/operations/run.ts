@@ -15,6 +15,7 @@ import { taskOperations } from '../../../pipelines/management/calls/tasks.ts'
 import { usageOperations } from '../../../pipelines/management/calls/usage.ts'
 import { channelOperations } from '../../../pipelines/management/channels/channels.ts'
 import { healthOperations } from '../../../pipelines/management/health/health.ts'
+import { statusNoteOperations } from '../../../pipelines/management/health/status-notes.ts'
 import { journalOperations } from '../../../pipelines/management/jobs/journals.ts'
 import { partitionOperations } from '../../../pipelines/management/jobs/partitions.ts'
 import { baseOperations } from '../../../pipelines/management/knowledge/bases.ts'
@@ -119,6 +120,13 @@ const DOMAINS: readonly Domain[] = [
       const { openUpstream } = await wiring.upstreams()
       const processReports = () => wiring.processReports()
       return { database: await wiring.database(), catalog: () => catalog, processReports, openUpstream }
+    },
+  },
+  {
+    implementations: statusNoteOperations,
+    async open({ wiring }) {
+      const catalog = createCatalog(requireConfig(wiring))
+      return { database: await wiring.database(), catalog: () => catalog }
     },
   },
   {

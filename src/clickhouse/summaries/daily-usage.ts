@@ -1,4 +1,4 @@
-/** Sums of one account's calls by UTC day and one more column. */
+/** Sums of one account's calls by day and one more column. */
 import type { ClickHouseClient } from '@clickhouse/client'
 import { readRows } from '../connection.ts'
 import {
@@ -12,6 +12,12 @@ import {
 
 export type DailyGroup = 'model' | 'key_id' | 'status'
 
+export interface DailyQuery extends AccountWindow {
+  readonly by: DailyGroup
+  /** In which days begin; default: UTC. */
+  readonly timezone?: string
+}
+
 export interface DailyUsage extends CallSums {
   /** `2026-01-31`. */
   readonly day: string
@@ -22,7 +28,7 @@ export interface DailyUsage extends CallSums {
 /** Returns the sums by day, then by group. */
 export async function sumUsageByDay(
   client: ClickHouseClient,
-  { by, ...window }: AccountWindow & { readonly by: DailyGroup },
+  { by, ...window }: DailyQuery,
   signal: AbortSignal,
 ): Promise<DailyUsage[]> {
   const rows = selectSummedRows({ ...window, columns: ['day', by] })

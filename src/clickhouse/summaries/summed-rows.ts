@@ -1,7 +1,7 @@
 /**
  * Returns the calls of a window of time as rows to sum up, by the requested columns. Whole UTC days come from a table
  * of sums by day, so that a year reads thousands of rows however many calls it had; the parts of days at the window's
- * two ends come from the calls themselves. Exact for any window.
+ * two ends come from the calls themselves, as do all days of another time zone. Exact for any window.
  */
 import type { Credits } from '../../../schemas/money.ts'
 import { DAY_MS, type LogWindow } from '../../core/call-log/window.ts'
@@ -33,6 +33,8 @@ interface SummedCalls extends LogWindow {
   readonly keyIds: readonly string[] | null
   /** The columns that distinguish the rows. */
   readonly columns: readonly SumColumn[]
+  /** In which days begin; default: UTC. */
+  readonly timezone?: string
   /** Only the calls with a known upstream cost, with that cost. Only these have a channel, and no status. */
   readonly ofCosts?: boolean
 }
@@ -50,6 +52,7 @@ function splitWindow({ from, to }: LogWindow): { days: LogWindow | null; edges: 
   return { days, edges: edges.filter(isSome) }
 }
 
+const UTC = 'UTC'
 const UPSTREAM_COST = 'upstream_cost'
 const TOKENS = 'input_tokens, output_tokens, cached_tokens'
 
@@ -58,7 +61,7 @@ const selectFromDays = (table: string, columns: readonly string[], which: string
   WHERE ${which} AND day >= {firstDay:Date} AND day < {dayBehind:Date}`
 
 const selectColumn = (column: string): string =>
-  column === 'day' ? "toDate(created_at, 'UTC') AS day" : column
+  column === 'day' ? 'toDate(created_at, {timezone:String}) AS day' : column
 
 const selectFromCalls = (edges: readonly LogWindow[], columns: readonly string[], which: string): string => `
   SELECT ${columns.map(selectColumn).join(', ')}, toUInt64(call_count) AS requests, cost, ${TOKENS} FROM calls
@@ -77,9 +80,11 @@ export function selectSummedRows({
   keyIds,
   columns: groups,
   ofCosts = false,
+  timezone = UTC,
   ...window
 }: SummedCalls) {
-  const { days, edges } = splitWindow(window)
+  const isByOtherDays = groups.includes('day') && timezone !== UTC
+  const { days, edges } = isByOtherDays ? { days: null, edges: [window].filter(isSome) } : splitWindow(window)
   const which = [
     accountId === null ? 'true' : 'account_id = {accountId:String}',
     ...(keyIds === null ? [] : ['key_id IN {keyIds:Array(String)}']),
@@ -100,6 +105,7 @@ export function selectSummedRows({
   return {
     query: sources.join(' UNION ALL '),
     parameters: {
+      timezone,
       ...(accountId !== null && { accountId }),
       ...(keyIds !== null && { keyIds }),
       ...(days !== null && { firstDay: toClickHouseDay(days.from), dayBehind: toClickHouseDay(days.to) }),

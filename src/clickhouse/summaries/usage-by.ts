@@ -10,9 +10,11 @@ export interface UsageByQuery extends LogWindow {
   /** Null: all accounts. */
   readonly accountId: string | null
   readonly by: UsageGroup
+  /** In which days begin; default: UTC. */
+  readonly timezone?: string
 }
 
-/** Columns that are not grouped by are null; a key comes with its account. Days are UTC: `2026-01-31`. */
+/** Columns that are not grouped by are null; a key comes with its account. Days are such as `2026-01-31`. */
 export interface UsageSums extends CallSums {
   readonly accountId: string | null
   readonly keyId: string | null

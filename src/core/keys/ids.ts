@@ -22,6 +22,7 @@ type IdPrefix =
   | 'job'
   | 'whe'
   | 'pay'
+  | 'note'
   | TaskIdPrefix
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'

@@ -69,6 +69,8 @@ export interface Catalog {
   supportedProtocols(model: Model): readonly ChatProtocol[]
   /** Returns the client protocols that only translating channels have for the model. */
   translatedProtocols(model: Model): readonly ChatProtocol[]
+  /** Returns whether a channel that is on has the model. */
+  isServed(model: Model): boolean
 }
 
 const NO_MODELS: readonly Model[] = []
@@ -192,6 +194,7 @@ export function createCatalog(config: ConfigFile, held: ReadonlySet<string> = NO
     supportedProtocols: (model) => CHAT_PROTOCOLS.filter((protocol) => isNative(model, protocol)),
     translatedProtocols: (model) =>
       CHAT_PROTOCOLS.filter((protocol) => routes(model, protocol).length > 0 && !isNative(model, protocol)),
+    isServed: ({ id }) => routesByModel.has(id),
   }
 }
 

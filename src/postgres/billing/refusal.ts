@@ -63,6 +63,8 @@ export type RefusalCode =
   | 'idempotency_key_reuse'
   | 'webhook_not_found'
   | 'alert_not_found'
+  | 'status_note_not_found'
+  | 'status_note_resolved'
   | 'delivery_not_found'
   | 'wrong_master_key'
   | 'schema_mismatch'

@@ -35,6 +35,7 @@ import {
   type Credited,
   findRefund,
   type LedgerDay,
+  type LedgerMonth,
   type LedgerQuery,
   type RefundOptions,
   readLedger,
@@ -50,7 +51,7 @@ export interface Wallets {
   adjust(accountId: string, amount: Credits, adjustmentOptions: AdjustmentOptions): Promise<Credited>
   refund(accountId: string, ref: string, refundOptions: RefundOptions): Promise<Credited>
   readLedger(accountId: string, query: LedgerQuery): Promise<LedgerEntry[]>
-  sumLedgerMonth(accountId: string, month: string): Promise<LedgerDay[]>
+  sumLedgerMonth(accountId: string, month: LedgerMonth): Promise<LedgerDay[]>
   read(ids: readonly string[]): Promise<WalletTotals[]>
   findRefund(accountId: string, ref: string): Promise<LedgerEntry | null>
 }

@@ -178,8 +178,10 @@ export interface LedgerQuery {
   readonly before: bigint | null
   readonly limit: number
   readonly kind?: LedgerEntry['kind'] | undefined
-  /** UTC, such as 2030-01-31. */
+  /** Such as 2030-01-31. */
   readonly day?: string | undefined
+  /** In which the day begins; default: UTC. */
+  readonly timezone?: string | undefined
   /** Part of the note, the reference, or the id of the call or task. */
   readonly search?: string | undefined
 }
@@ -191,7 +193,7 @@ export interface LedgerQuery {
 export async function readLedger(
   sql: Queryable,
   accountId: string,
-  { before, limit, kind, day, search }: LedgerQuery,
+  { before, limit, kind, day, timezone = 'UTC', search }: LedgerQuery,
 ): Promise<LedgerEntry[]> {
   const has = (column: 'note' | 'reference' | 'ref') =>
     sql`strpos(lower(${sql(column)}), lower(${search!})) > 0`
@@ -202,7 +204,8 @@ export async function readLedger(
       AND ${
         day === undefined
           ? sql`true`
-          : sql`created_at >= ${`${day}Z`}::timestamptz AND created_at < ${`${day}Z`}::timestamptz + interval '24 hours'`
+          : sql`created_at >= ${day}::timestamp AT TIME ZONE ${timezone}
+              AND created_at < (${day}::timestamp + interval '1 day') AT TIME ZONE ${timezone}`
       }
       AND ${search === undefined ? sql`true` : sql`(${has('note')} OR ${has('reference')} OR ${has('ref')})`}
     ORDER BY id DESC LIMIT ${limit}`
@@ -210,8 +213,15 @@ export async function readLedger(
   return rows.map(toLedgerEntry)
 }
 
+export interface LedgerMonth {
+  /** Such as 2030-01. */
+  readonly month: string
+  /** In which days begin. */
+  readonly timezone: string
+}
+
 export interface LedgerDay {
-  /** UTC, such as 2030-01-31. */
+  /** Such as 2030-01-31. */
   readonly day: string
   /** At the end of the day. */
   readonly balance: Credits
@@ -225,22 +235,26 @@ export interface LedgerDay {
 /**
  * Sums up the entries of a month by day and kind, the newest first. The balance of a day is the present one without
  * what came later, so it is right although earlier months may be gone.
- * @param month UTC, such as 2030-01
  * @throws Refusal `account_not_found`
  */
-export async function sumLedgerMonth(sql: Queryable, accountId: string, month: string): Promise<LedgerDay[]> {
-  const from = sql`${`${month}-01Z`}::timestamptz`
+export async function sumLedgerMonth(
+  sql: Queryable,
+  accountId: string,
+  { month, timezone }: LedgerMonth,
+): Promise<LedgerDay[]> {
+  const first = sql`${`${month}-01`}::timestamp`
   const rows = await sql<
     { day: string; kind: LedgerEntry['kind']; entries: number; amount: string; closing: string }[]
   >`
-    WITH bounds AS (SELECT ((${from} AT TIME ZONE 'UTC') + interval '1 month') AT TIME ZONE 'UTC' AS ends)
-    SELECT to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, kind, count(*)::int AS entries,
+    WITH bounds AS (SELECT ${first} AT TIME ZONE ${timezone} AS begins,
+      (${first} + interval '1 month') AT TIME ZONE ${timezone} AS ends)
+    SELECT to_char(created_at AT TIME ZONE ${timezone}, 'YYYY-MM-DD') AS day, kind, count(*)::int AS entries,
       sum(amount)::text AS amount,
       ((SELECT balance FROM wallets WHERE account_id = ${accountId}) - coalesce(
         (SELECT sum(amount) FROM ledger_entries WHERE account_id = ${accountId} AND created_at >= (SELECT ends FROM bounds)),
         0))::text AS closing
     FROM ledger_entries
-    WHERE account_id = ${accountId} AND created_at >= ${from} AND created_at < (SELECT ends FROM bounds)
+    WHERE account_id = ${accountId} AND created_at >= (SELECT begins FROM bounds) AND created_at < (SELECT ends FROM bounds)
     GROUP BY 1, 2 ORDER BY 1 DESC, 2`
   if (rows.length === 0) await showAccount(sql, accountId)
   let balance = BigInt(rows[0]?.closing ?? 0)

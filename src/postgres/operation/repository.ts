@@ -39,6 +39,15 @@ import {
   recordHeartbeat,
   recordSilentJournals,
 } from './journals.ts'
+import {
+  listStatusNotes,
+  type NewStatusNote,
+  postStatusNote,
+  type StatusNote,
+  type StatusNotesQuery,
+  type StatusUpdate,
+  updateStatusNote,
+} from './status-notes.ts'
 
 export interface Channels {
   listHolds(): Promise<ChannelHold[]>
@@ -74,11 +83,18 @@ export interface Journals {
   recordSilent(): Promise<number>
 }
 
+export interface StatusNotes {
+  list(query: StatusNotesQuery): Promise<StatusNote[]>
+  post(note: NewStatusNote): Promise<StatusNote>
+  update(id: string, update: StatusUpdate): Promise<StatusNote>
+}
+
 export interface OperationRepositories {
   readonly channels: Channels
   readonly configurations: Configurations
   readonly jobs: Jobs
   readonly journals: Journals
+  readonly statusNotes: StatusNotes
 }
 
 export const openOperation = ({ main }: Pools): OperationRepositories => ({
@@ -110,6 +126,7 @@ export const openOperation = ({ main }: Pools): OperationRepositories => ({
     announceWallets,
     recordSilent: recordSilentJournals,
   }),
+  statusNotes: onPool(main, { list: listStatusNotes, post: postStatusNote, update: updateStatusNote }),
 })
 
 /** Records that the configuration file was replaced. @param difference contains no secrets */

@@ -204,6 +204,7 @@ function createServer(parts: Parts, operatorView: ReturnType<typeof createOperat
     management,
     webhook: { database, openProvider: management.payments.openProvider, log: tools.log },
     probes: operatorView,
+    status: { callLog, statusNotes: database.statusNotes, catalog: tools.configuration.current },
     console: boot.console && { host: boot.console.host, files: readConsole() },
   })
   return new GatewayServer({ router, maxTextBytes, clients, renderError, tls: boot.tls })

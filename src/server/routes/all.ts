@@ -5,6 +5,7 @@ import type { Console } from '../../../pipelines/console.ts'
 import type { LinkedFiles } from '../../../pipelines/media/files/files.ts'
 import { health, metrics, type OperatorViewDeps, readiness } from '../../../pipelines/operator-view.ts'
 import { answerPaymentWebhook, type WebhookDeps } from '../../../pipelines/payments/webhook.ts'
+import { type StatusDeps, showStatus } from '../../../pipelines/status.ts'
 import { ROUTES, type RouteName } from '../../../schemas/routes.ts'
 import type { Reply } from '../../http/handler.ts'
 import { type RoutedPath, Router } from '../../http/router.ts'
@@ -19,6 +20,7 @@ export interface RouteDeps extends CallRouteDeps {
   readonly management: ManagementServices
   readonly webhook: WebhookDeps
   readonly probes: OperatorViewDeps
+  readonly status: StatusDeps
   /** Null: none is served. */
   readonly console: Console | null
 }
@@ -33,6 +35,7 @@ export function openRouter(deps: RouteDeps): Router {
     ...consoleRoutes(deps.console),
     ...probeRoutes(deps.probes),
     ...agentRoutes,
+    showStatus: { handler: showStatus(deps.status), ...OPEN },
     takePaymentEvent: { handler: answerPaymentWebhook(deps.webhook), ...WEBHOOK },
   }
   return new Router([...toPaths(answers), ...managementRoutes(deps.management)])

@@ -22,6 +22,7 @@ import {
 } from '../../../pipelines/management/configuration/configuration.ts'
 import { serveOperation } from '../../../pipelines/management/endpoint.ts'
 import { type HealthServices, healthOperations } from '../../../pipelines/management/health/health.ts'
+import { statusNoteOperations } from '../../../pipelines/management/health/status-notes.ts'
 import type { ManagementAccess } from '../../../pipelines/management/identify.ts'
 import { jobOperations } from '../../../pipelines/management/jobs/jobs.ts'
 import { type JournalServices, journalOperations } from '../../../pipelines/management/jobs/journals.ts'
@@ -108,7 +109,7 @@ export function managementRoutes(services: ManagementServices): RoutedPath[] {
     ...serve(services.tasks, taskOperations),
     ...serve(services.imports, importOperations),
     ...serve(services.webhooks, webhookOperations),
-    ...serve(services.channels, [...channelOperations, ...healthOperations]),
+    ...serve(services.channels, [...channelOperations, ...healthOperations, ...statusNoteOperations]),
     ...serve(services.configuration, configurationOperations),
     ...serve(services.journals, journalOperations),
     ...serve(live, liveOperations),

@@ -108,6 +108,7 @@ t.test('account and reference', async (t) => {
       '/llms.txt',
       '/docs/clients.md',
       '/api/v1/models/public',
+      '/v1/status',
     ]) {
       const head = await fetch(service.baseUrl + path, { method: 'HEAD' })
       t.equal(head.status, 200, path)

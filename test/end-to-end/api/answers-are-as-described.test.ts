@@ -112,7 +112,16 @@ const NOWHERE: readonly (readonly [method: string, path: string])[] = [
   ['GET', '/api/v1/ext/wiki/pages/none'],
   ['GET', '/api/v1/ext/wiki/pages/none/source'],
 ]
-const OPEN = ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs', '/', '/api/v1/models/public']
+const OPEN = [
+  '/healthz',
+  '/readyz',
+  '/metrics',
+  '/openapi.json',
+  '/docs',
+  '/',
+  '/api/v1/models/public',
+  '/v1/status',
+]
 
 t.test('answers', async (t) => {
   const service = await borrowService(t, demonstration())

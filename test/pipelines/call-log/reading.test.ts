@@ -680,55 +680,67 @@ t.test('answers what postgres would', async (t) => {
     })
 
     t.test('usage of all customers and of one, by each thing', async (t) => {
-      const dayOf = "to_char(to_timestamp(created_at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
-      const names = { account: 'account_id', key: 'key_id', model: 'model COLLATE "C"', day: dayOf } as const
-      const which = fc.constantFrom(...(Object.keys(names) as (keyof typeof names)[]))
+      const dayIn = (zone: string) =>
+        `to_char(to_timestamp(created_at / 1000.0) AT TIME ZONE '${zone}', 'YYYY-MM-DD')`
+      const names = { account: 'account_id', key: 'key_id', model: 'model COLLATE "C"' } as const
+      const which = fc.constantFrom('account', 'key', 'model', 'day')
+      // Offsets of half hours, and days of 23 and 25 hours.
+      const zones = fc.constantFrom('UTC', 'Asia/Kolkata', 'America/New_York')
       const windows = fc.oneof(ranged, named(PERIODS))
       await fc.assert(
-        fc.asyncProperty(windows, fc.constantFrom(null, account, other), which, async (window, only, by) => {
-          const found = await callLog.sumUsageByGroup({
-            accountId: only,
-            by,
-            from: window.from,
-            to: window.to,
-          })
-          const booked = await sql`
-          SELECT ${sql.unsafe(names[by])} AS name, count(*)::int AS requests, sum(cost)::bigint AS cost,
+        fc.asyncProperty(
+          windows,
+          fc.constantFrom(null, account, other),
+          which,
+          zones,
+          async (window, only, by, timezone) => {
+            const name = sql.unsafe(by === 'day' ? dayIn(timezone) : names[by])
+            const found = await callLog.sumUsageByGroup({
+              accountId: only,
+              by,
+              timezone,
+              from: window.from,
+              to: window.to,
+            })
+            const booked = await sql`
+          SELECT ${name} AS name, count(*)::int AS requests, sum(cost)::bigint AS cost,
             sum(input_tokens)::float8 AS input, sum(output_tokens)::float8 AS output,
             sum(cached_tokens)::float8 AS cached
           FROM usage_rows
           WHERE (${only}::text IS NULL OR account_id = ${only})
             AND created_at >= ${window.from} AND created_at < ${window.to}
           GROUP BY 1 ORDER BY ${by === 'day' ? sql`1` : sql`sum(cost) DESC, 1`}`
-          const costs = await callLog.sumCostsByGroup({
-            accountId: only,
-            by,
-            from: window.from,
-            to: window.to,
-          })
-          const paid = await sql`
-          SELECT ${sql.unsafe(names[by])} AS name, count(*)::int AS requests, sum(cost)::bigint AS cost,
+            const costs = await callLog.sumCostsByGroup({
+              accountId: only,
+              by,
+              timezone,
+              from: window.from,
+              to: window.to,
+            })
+            const paid = await sql`
+          SELECT ${name} AS name, count(*)::int AS requests, sum(cost)::bigint AS cost,
             sum(upstream_cost)::bigint AS upstream_cost
           FROM usage_rows
           WHERE (${only}::text IS NULL OR account_id = ${only}) AND upstream_cost IS NOT NULL
             AND created_at >= ${window.from} AND created_at < ${window.to}
           GROUP BY 1 ORDER BY ${by === 'day' ? sql`1` : sql`sum(cost) DESC, 1`}`
-          deepEqual(
-            costs.map((row) => [
-              { account: row.accountId, key: row.keyId, model: row.model, day: row.day }[by],
-              ...[row.requests, row.cost, row.upstreamCost],
-            ]),
-            paid.map((row) => [row.name, row.requests, row.cost, row.upstream_cost]),
-          )
-          const told = found.map(({ accountId, keyId, model, day: ofDay, channelId: _, ...sums }) => [
-            { account: accountId, key: keyId, model, day: ofDay }[by],
-            ...[sums.requests, sums.cost, sums.inputTokens, sums.outputTokens, sums.cachedTokens],
-          ])
-          deepEqual(
-            told,
-            booked.map((row) => [row.name, row.requests, row.cost, row.input, row.output, row.cached]),
-          )
-        }),
+            deepEqual(
+              costs.map((row) => [
+                { account: row.accountId, key: row.keyId, model: row.model, day: row.day }[by],
+                ...[row.requests, row.cost, row.upstreamCost],
+              ]),
+              paid.map((row) => [row.name, row.requests, row.cost, row.upstream_cost]),
+            )
+            const told = found.map(({ accountId, keyId, model, day: ofDay, channelId: _, ...sums }) => [
+              { account: accountId, key: keyId, model, day: ofDay }[by],
+              ...[sums.requests, sums.cost, sums.inputTokens, sums.outputTokens, sums.cachedTokens],
+            ])
+            deepEqual(
+              told,
+              booked.map((row) => [row.name, row.requests, row.cost, row.input, row.output, row.cached]),
+            )
+          },
+        ),
         { numRuns: SUMMARY_RUNS, seed: SEED },
       )
       t.pass(`${SUMMARY_RUNS} windows`)

@@ -558,12 +558,12 @@ t.test('session cookie is the browsers alone', async (t) => {
 
 t.test('spend per day has the days it says', async (t) => {
   // Home says what an account spends per day, and how long its balance lasts, of the days that it names.
-  const NOW = Date.parse('2026-03-15T13:00:00Z')
+  const TODAY = '2026-03-15'
   const BALANCE = parseCredits('100')
 
   const rateOf = (costs: Readonly<Record<string, string>>) => {
     const rows = Object.entries(costs).map(([day, cost]) => ({ day, cost: parseCredits(cost) }))
-    const rate = spendRate(rows, NOW)
+    const rate = spendRate(rows, TODAY)
     return { perDay: printCredits(rate.perDay), days: rate.days, lasts: runwayDays(BALANCE, rate) }
   }
 

@@ -233,7 +233,7 @@ export const listAuditedCommands = ({ actor, agentFile }: AuditedOptions): reado
     ],
   ],
   ['agent unpublish {agent}', {}, () => [{ action: 'agent.unpublish', after: { state: 'draft' } }]],
-  ['agent delete {agent}', {}, () => [{ action: 'agent.delete', after: { state: 'deleted' } }]],
+  ['agent delete {agent} --yes', {}, () => [{ action: 'agent.delete', after: { state: 'deleted' } }]],
   [
     'kb create --account {org} --name Facts',
     { kb: 'id' },
@@ -257,4 +257,15 @@ export const listAuditedCommands = ({ actor, agentFile }: AuditedOptions): reado
     {},
     () => [{ action: 'kb.revoke', before: { reader_id: ids.ann }, after: null }],
   ],
+  [
+    'status post --text Down --severity outage',
+    { note: 'id' },
+    () => [{ action: 'status_note.post', subject_id: ids.note, after: { text: 'Down', models: null } }],
+  ],
+  [
+    'status update {note} --text Known --severity degraded',
+    {},
+    () => [{ action: 'status_note.update', after: { text: 'Known', severity: 'degraded' } }],
+  ],
+  ['status resolve {note}', {}, () => [{ action: 'status_note.resolve', subject_id: ids.note }]],
 ]

@@ -531,12 +531,13 @@ t.test('large amounts and unknown names are refused', async (t) => {
 
 t.test('agents from their files', async (t) => {
   const { database } = await openFresh(t, engines)
-  const wiring = wiringOn(database, {
+  const config = {
     models: [
       { id: 'sonata-large', aliases: ['sonata'], capabilities: { web_search: true } },
       { id: 'upcoming', callable: false },
     ],
-  })
+  }
+  const wiring = wiringOn(database, config, { confirm: async () => null })
   const { json, refused, text } = commandsOn(wiring)
   const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
@@ -593,9 +594,11 @@ t.test('agents from their files', async (t) => {
     const bound = ['--account', accountId, '--name', 'shop', '--kind', 'agent', '--agent', created.id]
     const key = await json('key', 'create', ...bound, '--spend-cap', '5')
     t.match(key, { kind: 'agent', agent_id: created.id, spend_cap: '5', revoked_at: null })
-    t.equal((await json('agent', 'delete', created.id)).state, 'deleted')
+    t.match(await refused('agent', 'delete', created.id), /delete the agent agt_\S+ for good.*Add --yes/)
+    t.equal((await json('agent', 'show', created.id)).state, 'draft', 'without an answer it stays')
+    t.equal((await json('agent', 'delete', created.id, '--yes')).state, 'deleted')
     t.equal((await json('key', 'show', key.id)).revoked_at, null, 'calls get an error about the agent')
-    t.equal((await json('agent', 'delete', created.id)).state, 'deleted')
+    t.equal((await json('agent', 'delete', created.id, '--yes')).state, 'deleted')
     t.same(await json('agent', 'list', '--account', accountId), [])
     t.match(await json('agent', 'list', '--account', accountId, '--deleted'), [
       { id: created.id, state: 'deleted' },
@@ -1725,7 +1728,7 @@ t.test('usage by customer and period', async (t) => {
   t.test('of one account by model, and by what is named', async (t) => {
     t.match(await json('usage', '--account', rich), { by: 'model', account_id: rich })
     const { from = 0, to = 0, ...query } = asked.at(-1) ?? {}
-    t.same(query, { accountId: rich, by: 'model' })
+    t.same(query, { accountId: rich, by: 'model', timezone: 'UTC' })
     t.equal(to - from, 30 * DAY_MS + 1)
     t.match(await json('usage', '--by', 'day', '--period', 'all'), {
       rows: [{ day: '2026-10-31', cost: '2.5' }],

@@ -12,7 +12,13 @@ import {
   SealError,
   shownPrefix,
 } from '../../../src/core/keys/material.ts'
-import { isWellFormedKey } from '../../../src/core/keys/presented.ts'
+import {
+  findBearerToken,
+  findHeaderKey,
+  findRequestKey,
+  isWellFormedKey,
+  withoutKey,
+} from '../../../src/core/keys/presented.ts'
 import { isEmail, normalizeEmail } from '../../../src/core/people/email.ts'
 import { findPasswordProblem } from '../../../src/core/people/password-policy.ts'
 import {
@@ -343,5 +349,42 @@ t.test('rules of people', async (t) => {
       t.same(hashRecoveryCode(code.replaceAll('-', ' ')), hashRecoveryCode(code))
     }
     t.notOk(isRecoveryCode('123456'))
+  })
+})
+
+t.test('the first credential of a request is its key', async (t) => {
+  const of = (headers: Record<string, string>) => (name: string) => headers[name] ?? ''
+  const bearer = (authorization: string) => findBearerToken(of({ authorization }))
+  const all = { 'x-api-key': 'a', 'x-partner-api-key': 'b', 'x-goog-api-key': 'c', authorization: 'Bearer d' }
+
+  t.test('three headers, then the query, then the bearer token', async (t) => {
+    const { 'x-api-key': _a, ...three } = all
+    const { 'x-partner-api-key': _b, ...two } = three
+    const { 'x-goog-api-key': _c, ...one } = two
+    for (const [headers, key] of [
+      [all, 'a'],
+      [three, 'b'],
+      [two, 'c'],
+      [one, 'q'],
+    ] as const)
+      t.equal(findRequestKey(of(headers), 'x=1&key=q'), key)
+    for (const query of ['', 'key=', 'x=1', 'monkey=q']) t.equal(findRequestKey(of(one), query), 'd', query)
+    t.equal(findRequestKey(of({}), ''), null)
+    t.equal(findHeaderKey(of(three)), 'c', 'a list of models does not read the second')
+    t.equal(findHeaderKey(of(one)), 'd')
+  })
+
+  t.test('a query goes on without its key, and is otherwise untouched', async (t) => {
+    t.equal(withoutKey('a=1&key=q&b=2'), 'a=1&b=2')
+    t.equal(withoutKey('a=%2f&key='), 'a=%2f&key=')
+    t.equal(withoutKey(''), '')
+  })
+
+  t.test('spaces around a token are no part of it, and nothing else is taken away', async (t) => {
+    t.equal(bearer('Bearer   a b  '), 'a b')
+    t.equal(bearer('bEARER x'), 'x')
+    t.equal(bearer('Bearer \u00a0x\t'), '\u00a0x\t')
+    for (const empty of ['Bearer ', 'Bearer    ']) t.equal(bearer(empty), '')
+    for (const none of ['', 'Bearer', 'Basic x']) t.equal(bearer(none), null)
   })
 })

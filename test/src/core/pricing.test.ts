@@ -2,10 +2,10 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
-import type { BudgetPeriods } from '../../../schemas/accounts/budget.ts'
+import { type BudgetPeriods, makeWalletId, parseWalletId } from '../../../schemas/accounts/budget.ts'
 import { modelEntry, pricing, SERVER_TOOLS } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
-import { ONE_RATE, parseRate, printCredits } from '../../../schemas/money.ts'
+import { ONE_RATE, parseCredits, parseRate, printCredits } from '../../../schemas/money.ts'
 import { compareCatalog } from '../../../src/core/pricing/catalog-difference.ts'
 import { modelAt, pricesInOrder } from '../../../src/core/pricing/changes.ts'
 import { listChargedItems } from '../../../src/core/pricing/charged-items.ts'
@@ -834,6 +834,47 @@ t.test('budget follows periods', async (t) => {
     )
   })
 
+  t.test('of several periods that are over, a call ends in its own', async (t) => {
+    const budget = new BudgetView(known())
+    for (const [index, start] of STARTS.entries()) budget.at(start).admit(BigInt(index + 1), true)
+    budget.renew(known({ starts: STARTS.map((start) => start + 2 * DAY_MS) }))
+    t.same(
+      STARTS.map((start) => budget.at(start + DAY_MS - 1).inFlight),
+      [1n, 2n, 3n],
+    )
+  })
+
+  t.test('what is booked is taken off each charge once, the oldest first', async (t) => {
+    const budget = new BudgetView(known())
+    for (const [index, cost] of [4n, 34n, 5n].entries()) {
+      budget.at(STARTS[index]!).admit(cost, true)
+      budget.at(STARTS[index]!).end(cost, cost)
+    }
+    budget.applyBooked(10n)
+    t.same(
+      STARTS.map((start) => budget.at(start).unbooked),
+      [0n, 28n, 5n],
+    )
+  })
+
+  t.test('another period or time zone begins anew; another amount does not', async (t) => {
+    const renewed = (change: object) => {
+      const budget = new BudgetView(known())
+      budget.at(MIDNIGHT).admit(10n, true)
+      const { budget: before, ...rest } = known({ version: 2n })
+      budget.renew({ ...rest, budget: { ...before, ...change } })
+      return budget.at(MIDNIGHT).inFlight
+    }
+    t.equal(renewed({ period: 'month' }), 0n)
+    t.equal(renewed({ timezone: 'Asia/Shanghai' }), 0n)
+    t.equal(renewed({ amount: 7n }), 10n)
+  })
+
+  t.test('the wallet of a period names its budget and its beginning', async (t) => {
+    t.same(parseWalletId(makeWalletId('bud_a', MIDNIGHT)), { budgetId: 'bud_a', startsAt: MIDNIGHT })
+    t.equal(parseWalletId('acc_a'), null)
+  })
+
   t.test('totals of a period reach it alone, and older ones are ignored', async (t) => {
     const budget = new BudgetView(known({ spent: 90n, version: 7n }))
     const totals = { accountId: '', balance: 70n, held: 0n, used: 30n, version: 1n }
@@ -851,6 +892,12 @@ t.test('budget follows periods', async (t) => {
     t.ok(budget.isOutOfPeriods(STARTS[2]!), 'the last known period has begun')
     t.equal(budget.resetsAt(STARTS[2]!), null)
   })
+})
+
+t.test('a decimal may have any zeros, in a hundred characters', async (t) => {
+  t.equal(parseCredits(`${'0'.repeat(20)}1.5${'0'.repeat(20)}`), parseCredits('1.5'))
+  t.equal(parseCredits(`${'0'.repeat(99)}1`), parseCredits('1'))
+  t.throws(() => parseCredits(`${'0'.repeat(100)}1`), /more than 100 characters/)
 })
 
 t.test('planned prices hold from their instant on', async (t) => {

@@ -24,7 +24,7 @@ export function Accounts() {
     { name: t('Status'), cell: ({ enabled }) => <EnabledBadge isEnabled={enabled} /> },
     { name: t('Balance'), isNumber: true, cell: ({ wallet }) => <Money amount={wallet.balance} /> },
     { name: t('Used'), isNumber: true, cell: ({ wallet }) => <Money amount={wallet.used} /> },
-    { name: t('Created'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Created'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
   ]
   return (
     <>

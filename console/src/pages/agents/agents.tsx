@@ -47,7 +47,11 @@ export function Agents() {
     { name: t('Status'), cell: (agent) => <AgentStatus agent={agent} /> },
     { name: t('Model'), cell: ({ file }) => file.model },
     { name: t('Knowledge'), cell: ({ file }) => file.knowledge.join(', ') || NONE },
-    { name: t('Changed'), cell: ({ updated_at, drafted_at }) => <Time at={drafted_at ?? updated_at} /> },
+    {
+      name: t('Changed'),
+      isTime: true,
+      cell: ({ updated_at, drafted_at }) => <Time at={drafted_at ?? updated_at} />,
+    },
   ]
   return (
     <>

@@ -3,10 +3,10 @@ import { getRouteApi } from '@tanstack/react-router'
 import { LEDGER_KINDS } from '../../../../schemas/accounts/account.ts'
 import { parseCredits, printCredits } from '../../../../schemas/money.ts'
 import { printCsvRecord } from '../../../../src/core/call-log/csv-records.ts'
-import type { AnswerOf } from '../../api/client.ts'
+import type { AnswerOf, InputOf } from '../../api/client.ts'
 import { useGet, useList } from '../../api/read.ts'
 import { useChangeSearch } from '../../change-search.ts'
-import { printNumber } from '../../format.ts'
+import { nameInZone, printDay, printNumber, readZoneName } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field, SelectField } from '../../ui/form.tsx'
@@ -70,13 +70,14 @@ export function Ledger({ accountId, balance }: { readonly accountId: string; rea
   const { month: given, day, kind: asked, search } = route.useSearch()
   const change = useChangeSearch()
   const kind = LEDGER_KINDS.find((one) => one === asked)
-  const filter = { day, kind, search }
+  const timezone = readZoneName()
+  const filter = { day, kind, search, timezone }
   const isList = day !== undefined || kind !== undefined || search !== undefined
-  const today = new Date().toISOString()
+  const today = printDay(new Date().toISOString())
   const month = given ?? today.slice(0, 7)
   const days = useGet(
     'showLedgerMonth',
-    { id: accountId, month },
+    { id: accountId, month, timezone },
     { enabled: !isList, refetchOnMount: 'always' },
   )
   return (
@@ -90,14 +91,14 @@ export function Ledger({ accountId, balance }: { readonly accountId: string; rea
           options={[['', t('All')], ...LEDGER_KINDS.map((one) => [one, nameKind(one)] as const)]}
         />
         <Field
-          label={t('Day (UTC)')}
+          label={nameInZone(t('Day'))}
           type="date"
-          max={today.slice(0, 10)}
+          max={today}
           value={day ?? ''}
           onText={(text) => change({ day: text })}
         />
         <Field
-          label={t('Month (UTC)')}
+          label={nameInZone(t('Month'))}
           type="month"
           max={today.slice(0, 7)}
           value={month}
@@ -137,7 +138,7 @@ export function Ledger({ accountId, balance }: { readonly accountId: string; rea
 
 interface EntriesProps {
   readonly accountId: string
-  readonly filter: { readonly day?: string; readonly kind?: Entry['kind']; readonly search?: string }
+  readonly filter: Omit<InputOf<'listLedger'>, 'id'>
 }
 
 const Entries = ({ accountId, filter }: EntriesProps) => (

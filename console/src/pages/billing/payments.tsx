@@ -22,7 +22,7 @@ export function Payments({ accountId }: { readonly accountId: string }) {
   const list = useList('listPayments', { account_id: accountId })
   const statuses = describeStatuses()
   const columns: Column<Payment>[] = [
-    { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Time'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
     { name: t('Payment'), cell: ({ id }) => <Id id={id} /> },
     {
       name: t('Status'),

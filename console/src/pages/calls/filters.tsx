@@ -7,7 +7,7 @@ import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import { useGet } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
-import { readZoneName, toZoneWindow } from '../../format.ts'
+import { toZoneWindow } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { CONTROL } from '../../ui/form.tsx'
@@ -215,7 +215,7 @@ export function Filters({ filters, keyNames, rows }: ChipsProps & AddFilterProps
   const clear = () => void navigate({ to: '.', search: ({ account }) => ({ account }) })
   return (
     <section aria-label={t('Filters')} className="mb-4 flex flex-wrap items-end gap-2">
-      <PeriodFilter value={filters} zone={readZoneName()} hasAll />
+      <PeriodFilter value={filters} hasAll />
       <Filter
         name="status"
         label={t('Status')}

@@ -7,7 +7,7 @@ import { useEffect, useRef, useSyncExternalStore } from 'react'
 import type { PublicModel } from '../../../../schemas/accounts/models.ts'
 import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import { catalogQuery } from '../../api/catalog.ts'
-import { printNumber, readZoneName } from '../../format.ts'
+import { nameInZone, printNumber } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { StatusBadge } from '../../ui/states.tsx'
 import { Money, NONE, Time } from '../../ui/text.tsx'
@@ -107,7 +107,7 @@ const chooseKeyWidth = (hasSession: boolean) => (hasSession ? 'hidden 2xl:table-
 
 function CallTable({ rows, rowCount, space, hasSession, models }: CallTableProps) {
   const columns = [
-    { name: t('Time ({zone})', { zone: readZoneName() }), width: 'w-44' },
+    { name: nameInZone(t('Time')), width: 'w-44' },
     { name: t('Status'), width: 'w-32' },
     { name: t('Model'), width: '' },
     ...(hasSession ? [{ name: t('Session'), width: `w-32 ${WIDE_ONLY}` }] : []),

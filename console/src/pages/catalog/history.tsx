@@ -11,7 +11,7 @@ type Act = AnswerOf<'listInstallationAudit'>['data'][number]
 export function History() {
   const list = useList('listInstallationAudit', { action: 'configuration.apply' })
   const columns: Column<Act>[] = [
-    { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Time'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
     { name: t('Who'), cell: ({ actor, actor_name }) => <span title={actor}>{actor_name ?? actor}</span> },
     {
       name: t('Changes'),

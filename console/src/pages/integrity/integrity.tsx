@@ -133,8 +133,12 @@ export function Integrity() {
   const columns: Column<Job>[] = [
     { name: t('Job'), cell: ({ kind }) => kindNames()[kind] },
     { name: t('Status'), cell: (job) => <StateBadge job={job} /> },
-    { name: t('Started'), cell: ({ created_at }) => <Time at={created_at} /> },
-    { name: t('Ended'), cell: ({ ended_at }) => (ended_at === null ? '–' : <Time at={ended_at} />) },
+    { name: t('Started'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
+    {
+      name: t('Ended'),
+      isTime: true,
+      cell: ({ ended_at }) => (ended_at === null ? '–' : <Time at={ended_at} />),
+    },
     {
       name: t('Result'),
       cell: ({ error, rebuilt, verified }) =>

@@ -96,7 +96,7 @@ export function Journals({ mayChange }: { readonly mayChange: boolean }) {
           <Badge tone={isSilentTooLong(journal) ? 'bad' : 'warn'}>{t('Silent')}</Badge>
         ),
     },
-    { name: t('Last heartbeat'), cell: ({ last_heartbeat }) => <Time at={last_heartbeat} /> },
+    { name: t('Last heartbeat'), isTime: true, cell: ({ last_heartbeat }) => <Time at={last_heartbeat} /> },
     {
       name: t('Calls in progress'),
       isNumber: true,

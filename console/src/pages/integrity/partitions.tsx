@@ -25,8 +25,8 @@ export function Partitions() {
       name: t('Status'),
       cell: ({ state }) => <Badge tone={state === 'attached' ? 'good' : 'neutral'}>{states[state]}</Badge>,
     },
-    { name: t('From'), cell: ({ from }) => (from === null ? '–' : <Time at={from} />) },
-    { name: t('To'), cell: ({ to }) => <Time at={to} /> },
+    { name: t('From'), isTime: true, cell: ({ from }) => (from === null ? '–' : <Time at={from} />) },
+    { name: t('To'), isTime: true, cell: ({ to }) => <Time at={to} /> },
     { name: t('Rows'), isNumber: true, cell: ({ rows }) => printNumber(rows) },
     { name: t('MiB'), isNumber: true, cell: ({ bytes }) => printNumber(Math.ceil(bytes / MIB)) },
   ]

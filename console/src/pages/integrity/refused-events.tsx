@@ -17,7 +17,7 @@ export function RefusedEvents({ mayChange }: { readonly mayChange: boolean }) {
   const list = useList('listRefusedEvents', { state: 'open' })
   if (list.rows.length === 0 && list.error === null) return null
   const columns: Column<RefusedEvent>[] = [
-    { name: t('Received'), cell: ({ received_at }) => <Time at={received_at} /> },
+    { name: t('Received'), isTime: true, cell: ({ received_at }) => <Time at={received_at} /> },
     { name: t('Event'), cell: ({ id }) => <Id id={id} /> },
     { name: t('Kind'), cell: ({ type }) => <Code>{type}</Code> },
     { name: t('Account'), cell: ({ account_id }) => <Id id={account_id} /> },

@@ -5,6 +5,7 @@ import { request } from '../../api/client.ts'
 import { useGet, useList } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
+import { readZoneName } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Action, Dialog } from '../../ui/dialog.tsx'
@@ -24,7 +25,7 @@ const route = getRouteApi('/signed-in/keys')
 /** Returns what each key spent in the last thirty days, and the last day of its use; a key without calls is absent. */
 function useLastDays() {
   const { account_id, role } = useAccount()
-  const input = { account_id, by: 'key', period: '30d' } as const
+  const input = { account_id, by: 'key', period: '30d', timezone: readZoneName() } as const
   const { data } = useGet('showUsage', input, { enabled: role !== 'member' })
   return {
     lastUsed: new Map(data?.by_day.map(({ group, date }) => [group, date])),
@@ -130,7 +131,7 @@ export function Keys() {
       cell: ({ spent, spend_cap: cap }) => (cap === null ? NONE : <CapBar spent={spent ?? '0'} cap={cap} />),
     },
     { name: t('Last used'), cell: ({ id }) => lastUsed.get(id) ?? NONE },
-    { name: t('Created'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Created'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
     {
       name: t('Actions'),
       cell: (key) =>

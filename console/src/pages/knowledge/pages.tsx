@@ -30,7 +30,7 @@ export function PageList({ baseId }: { readonly baseId: string }) {
     { name: t('Page'), cell: (page) => <PageLink {...page} /> },
     { name: t('Path'), cell: ({ path }) => <Code>{path}</Code> },
     { name: t('Tags'), cell: (page) => <Tags {...page} /> },
-    { name: t('Changed'), cell: ({ updated_at }) => <Time at={updated_at} /> },
+    { name: t('Changed'), isTime: true, cell: ({ updated_at }) => <Time at={updated_at} /> },
   ]
   return (
     <ListPanel

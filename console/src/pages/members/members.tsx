@@ -118,7 +118,7 @@ function MemberList(props: MembersProps) {
         />
       ),
     },
-    { name: t('Since'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Since'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
     { name: t('Actions'), cell: (member) => isDecider && <MemberActions {...props} member={member} /> },
   ]
   return (

@@ -121,7 +121,7 @@ export function Requests({ accountId, isDecider, mayAsk }: RequestsProps) {
     { name: t('Member'), cell: ({ member_id, member_email }) => member_email ?? <Id id={member_id} /> },
     { name: t('Note'), cell: ({ note }) => note ?? NONE },
     { name: t('Status'), cell: ({ state }) => <StatusBadge statuses={statuses} status={state} /> },
-    { name: t('Requested'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Requested'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
     {
       name: t('Actions'),
       cell: (asked) =>

@@ -12,6 +12,7 @@ import { Badge, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, ListPanel, Table } from '../../ui/table.tsx'
 import { Code, Money, TextLink, Time } from '../../ui/text.tsx'
 import { ChannelHolds, ChannelStatus } from '../channel-holds.tsx'
+import { StatusNotes } from './status-notes.tsx'
 
 type Health = AnswerOf<'showHealth'>
 type Channel = Health['channels'][number]
@@ -99,7 +100,7 @@ function describeAlert({ type, subject_id: name }: Alert): string {
 function Alerts({ mayChange }: { readonly mayChange: boolean }) {
   const list = useList('listOperatorAlerts', {})
   const columns: Column<Alert>[] = [
-    { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Time'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
     { name: t('Alert'), cell: (alert) => <span className="whitespace-normal">{describeAlert(alert)}</span> },
     {
       name: t('Actions'),
@@ -176,7 +177,8 @@ export function HealthPanels() {
       )}
       <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-4 xl:grid-cols-2">
         <Alerts mayChange={mayChange} />
-        <div className="flex flex-col gap-4">
+        <div className="flex min-w-0 flex-col gap-4">
+          <StatusNotes mayChange={mayChange} />
           <MoneyList
             title={t('Balances below zero')}
             accounts={negative.map((one) => ({ ...one, amount: one.balance, note: t('credits') }))}

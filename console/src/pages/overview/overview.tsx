@@ -108,7 +108,7 @@ function Parts({ now: { engines, processes } }: { readonly now: Installation }) 
     { name: t('Host'), cell: ({ host }) => host },
     { name: t('Process id'), isNumber: true, cell: ({ pid }) => pid },
     { name: t('Version'), cell: ({ version }) => version },
-    { name: t('Since'), cell: ({ started_at }) => <Time at={started_at} /> },
+    { name: t('Since'), isTime: true, cell: ({ started_at }) => <Time at={started_at} /> },
     { name: t('Calls in flight'), isNumber: true, cell: ({ calls_in_flight }) => calls_in_flight },
     {
       name: t('Status'),

@@ -34,7 +34,7 @@ export function Passkeys({ security }: { readonly security: Security }) {
           rows={security.passkeys}
           columns={[
             { name: t('Name'), cell: ({ name }) => <span className="font-medium">{name}</span> },
-            { name: t('Created'), cell: ({ created_at }) => <Time at={created_at} /> },
+            { name: t('Created'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
             {
               name: t('Last used'),
               cell: ({ last_used_at }) => <Time at={last_used_at} none={t('Never')} />,

@@ -50,8 +50,8 @@ export function Sessions() {
               name: t('Address'),
               cell: ({ address }) => <Code>{address}</Code>,
             },
-            { name: t('Signed in'), cell: ({ created_at }) => <Time at={created_at} /> },
-            { name: t('Last seen'), cell: ({ last_seen_at }) => <Time at={last_seen_at} /> },
+            { name: t('Signed in'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
+            { name: t('Last seen'), isTime: true, cell: ({ last_seen_at }) => <Time at={last_seen_at} /> },
             {
               name: t('Actions'),
               cell: ({ id, is_current }) =>

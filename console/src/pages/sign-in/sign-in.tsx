@@ -71,6 +71,11 @@ export function SignIn() {
             </Link>
           </p>
         )}
+        <p className="text-sm">
+          <Link to="/status" className="text-accent underline">
+            {t('Which models work now')}
+          </Link>
+        </p>
         <p className="text-quiet text-sm">
           {t('Cannot sign in? Ask an operator for a link. On the machine of the service, run:')}{' '}
           <Code>tollgate user link</Code>

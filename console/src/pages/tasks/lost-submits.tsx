@@ -21,7 +21,7 @@ export function LostSubmits({ mayChange }: { readonly mayChange: boolean }) {
   const list = useList('listLostSubmits', { state: 'open' })
   if (list.rows.length === 0 && list.error === null) return null
   const columns: Column<LostSubmit>[] = [
-    { name: t('Lost'), cell: ({ lost_at }) => <Time at={lost_at} /> },
+    { name: t('Lost'), isTime: true, cell: ({ lost_at }) => <Time at={lost_at} /> },
     { name: t('Reference'), cell: ({ id }) => <Id id={id} /> },
     {
       name: t('Status'),
@@ -33,7 +33,7 @@ export function LostSubmits({ mayChange }: { readonly mayChange: boolean }) {
     { name: t('Channel'), cell: ({ channel_id }) => channel_id ?? NONE },
     { name: t('Provider task'), cell: ({ upstream_id }) => <Id id={upstream_id} /> },
     { name: t('Answered'), cell: ({ reason }) => reason },
-    { name: t('Next check'), cell: ({ next_check_at }) => <Time at={next_check_at} /> },
+    { name: t('Next check'), isTime: true, cell: ({ next_check_at }) => <Time at={next_check_at} /> },
   ]
   if (mayChange) columns.push({ name: t('Actions'), cell: ({ id }) => <LostActions id={id} /> })
   return <ListPanel title={t('Lost submits')} list={list} columns={columns} empty={null} />

@@ -37,7 +37,7 @@ export function Tasks() {
   const list = useList(isWhole ? 'listAllTasks' : 'listTasks', filters as never)
   const statuses = describeStatuses()
   const columns: Column<Task>[] = [
-    { name: t('Submitted'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Submitted'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
     {
       name: t('Task'),
       cell: ({ id }) => (

@@ -60,9 +60,9 @@ const listColumns = (mayChange: boolean): Column<Token>[] => [
   },
   { name: t('Status'), cell: (token) => <TokenStatus {...token} /> },
   { name: t('Scopes'), cell: ({ scopes }) => scopes.join(', ') },
-  { name: t('Created'), cell: ({ created_at }) => <Time at={created_at} /> },
-  { name: t('Last used'), cell: ({ last_used_at }) => <Time at={last_used_at} none="" /> },
-  { name: t('Expires'), cell: ({ expires_at }) => <Time at={expires_at} none={t('Never')} /> },
+  { name: t('Created'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  { name: t('Last used'), isTime: true, cell: ({ last_used_at }) => <Time at={last_used_at} none="" /> },
+  { name: t('Expires'), isTime: true, cell: ({ expires_at }) => <Time at={expires_at} none={t('Never')} /> },
   {
     name: t('Actions'),
     cell: (token) => mayChange && token.revoked_at === null && <RevokeToken token={token} />,

@@ -5,6 +5,7 @@ import type { AnswerOf } from '../../api/client.ts'
 import { useKeyNames } from '../../api/key-names.ts'
 import { useGet } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
+import { readZoneName, toZoneWindow } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { EmptyState } from '../../ui/states.tsx'
 import { KeyFilter } from '../filters.tsx'
@@ -45,8 +46,10 @@ function toLines({ by_day, groups }: Usage, by: Dimension) {
 }
 
 function Groups({ by, input, isReady, frame }: AccountReportProps & { by: Dimension }) {
-  const usage = useGet('showUsage', { by, ...input } as never, { enabled: isReady })
-  const { account_id: account, key_id, ...period } = input
+  const period = usePeriod()
+  const asked = { by, ...input, ...toZoneWindow(period), timezone: readZoneName() }
+  const usage = useGet('showUsage', asked as never, { enabled: isReady })
+  const { account_id: account, key_id } = input
   const renderName = ({ id, name }: Group) => {
     const label = name === '' ? t('None') : name
     if (by === 'member') return label
@@ -67,13 +70,12 @@ function Groups({ by, input, isReady, frame }: AccountReportProps & { by: Dimens
 export function AccountUsage() {
   const { account_id, kind, role } = useAccount()
   const { by, key_id: keyId } = route.useSearch()
-  const period = usePeriod()
   const keys = useKeyNames()
   // A member may read only one key at a time.
   const key_id = keyId ?? (role === 'member' ? keys.data?.keys[0]?.id : undefined)
   const isReady = role !== 'member' || key_id !== undefined
   const report = {
-    input: { account_id, key_id, ...period },
+    input: { account_id, key_id },
     isReady,
     frame: {
       dimensions: ACCOUNT_DIMENSIONS.filter((name) => name !== 'member' || kind === 'organization'),

@@ -30,7 +30,7 @@ export const SUM_COLUMNS = ['requests', 'cost', 'input_tokens', 'output_tokens',
 
 /** A report of an account: the input of its operation, and its frame. */
 export interface AccountReportProps {
-  readonly input: Period & { readonly account_id: string; readonly key_id: string | undefined }
+  readonly input: { readonly account_id: string; readonly key_id: string | undefined }
   /** False until the key is known that a member's report needs. */
   readonly isReady: boolean
   readonly frame: FrameFields<Dimension>
@@ -89,7 +89,6 @@ export function UsageFrame<Data, D extends Dimension>({
     <>
       <PageHeader
         title={t('Usage')}
-        description={t('Days are in UTC.')}
         actions={
           <Button disabled={lines.length < 2} onClick={save}>
             CSV
@@ -98,7 +97,7 @@ export function UsageFrame<Data, D extends Dimension>({
       />
       <SavedViews page="usage" filters={{ by: given, key_id, scope, ...period }} />
       <FilterPanel>
-        <PeriodFilter value={period} zone="UTC" />
+        <PeriodFilter value={period} />
         <SelectField
           label={t('Group by')}
           value={by}

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { parseCredits, printCredits } from '../../../../schemas/money.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
-import { printNumber } from '../../format.ts'
+import { printNumber, readZoneName, toZoneWindow } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { EmptyState, Panel, Stat } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -94,8 +94,9 @@ export function InstallationUsage() {
   const usage = useQuery({
     queryKey: ['installation usage', by, period],
     queryFn: async ({ signal }) => {
+      const window = { ...toZoneWindow(period), timezone: readZoneName() }
       const read = (group: Dimension | 'day') =>
-        request('showInstallationUsage', { by: group, ...period } as never, { signal })
+        request('showInstallationUsage', { by: group, ...window } as never, { signal })
       const [groups, days] = await Promise.all([read(by), read('day')])
       return joinDays(groups, days)
     },

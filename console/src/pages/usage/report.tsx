@@ -3,7 +3,14 @@
 import type { ReactNode } from 'react'
 import { parseCredits, printCredits } from '../../../../schemas/money.ts'
 import type { AnswerOf } from '../../api/client.ts'
-import { printNumber, printShare, printShortAmount, printShortCount } from '../../format.ts'
+import {
+  listDays,
+  printNumber,
+  printShare,
+  printShortAmount,
+  printShortCount,
+  toDayStart,
+} from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Chart, type Series } from '../../ui/chart.tsx'
 import { EmptyState, Panel, Stat } from '../../ui/states.tsx'
@@ -19,19 +26,9 @@ interface Sums<G extends Group> extends Omit<AccountUsage, 'groups'> {
   readonly groups: readonly G[]
 }
 
-const DAY_MS = 86_400_000
 /** The number of groups with a line in the chart; the table has all. */
 const LINES = 2
 const LINE_TONES = ['good', 'warn'] as const
-
-const printDate = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)
-
-/** Returns every day of the period, UTC. */
-function listDays({ period_from, period_to }: Sums<Group>): string[] {
-  const first = Math.floor(Date.parse(period_from) / DAY_MS)
-  const count = Math.ceil(Date.parse(period_to) / DAY_MS) - first
-  return Array.from({ length: count }, (_, index) => printDate((first + index) * DAY_MS))
-}
 
 const sumCost = (rows: readonly Day[]): string =>
   printCredits(rows.reduce((sum, { cost }) => sum + parseCredits(cost), 0n))
@@ -49,13 +46,13 @@ function printTrend(now: number, before: number): string {
 }
 
 function Charts({ usage }: { readonly usage: Sums<Group> }) {
-  const days = listDays(usage)
+  const days = listDays(usage.period_from, usage.period_to)
   const byDay = Map.groupBy(usage.by_day, ({ date }) => date)
   const listRows = (date: string) => byDay.get(date) ?? []
   const listGroupRows = (date: string, id: string) => listRows(date).filter(({ group }) => group === id)
   const hasLines = usage.groups.length > 1 && usage.by_day.some(({ group }) => group === usage.groups[0]?.id)
   const dearest = hasLines ? usage.groups.slice(0, LINES) : []
-  const times = days.map((date) => Date.parse(date) / 1000)
+  const times = days.map((date) => toDayStart(date).getTime() / 1000)
   const costs = (rows: (date: string) => readonly Day[]) => days.map((date) => Number(sumCost(rows(date))))
   const cost: Series[] = [
     { name: t('All'), kind: 'bars', tone: 'accent', values: costs(listRows) },
@@ -73,7 +70,6 @@ function Charts({ usage }: { readonly usage: Sums<Group> }) {
   return (
     <div className="grid gap-4 lg:grid-cols-2">
       <Chart
-        isUtc
         title={t('Cost in credits')}
         times={times}
         print={printShortAmount}
@@ -90,7 +86,6 @@ function Charts({ usage }: { readonly usage: Sums<Group> }) {
         }}
       />
       <Chart
-        isUtc
         title={t('Tokens')}
         times={times}
         print={printShortCount}

@@ -4,13 +4,13 @@ import { Link } from '@tanstack/react-router'
 import { ROUTES } from '../../../../schemas/routes.ts'
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
-import { printNumber } from '../../format.ts'
+import { printNumber, toZoneWindow } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { EmptyState, Panel } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Money, Time } from '../../ui/text.tsx'
 import { FirstCurl } from '../first-call/first-call.tsx'
-import { type AccountReportProps, nameCsvColumns, SUM_COLUMNS, UsageFrame } from './frame.tsx'
+import { type AccountReportProps, nameCsvColumns, SUM_COLUMNS, UsageFrame, usePeriod } from './frame.tsx'
 
 type Usage = AnswerOf<'sumSessions'>
 type Session = Usage['data'][number]
@@ -27,15 +27,16 @@ const toLines = ({ data }: Usage) => [
 ]
 
 export function Sessions({ input, isReady, frame }: AccountReportProps) {
-  const usage = useGet('sumSessions', input as never, { enabled: isReady })
-  const { account_id: account, ...narrowing } = input
+  const period = usePeriod()
+  const usage = useGet('sumSessions', { ...input, ...toZoneWindow(period) } as never, { enabled: isReady })
+  const { account_id: account, key_id } = input
   const columns: Column<Session>[] = [
     {
       name: t('Session'),
       cell: ({ session_id }) => (
         <Link
           to="/calls"
-          search={{ account, ...narrowing, session_id }}
+          search={{ account, key_id, ...period, session_id }}
           title={session_id}
           className="block max-w-40 truncate md:max-w-64 text-accent hover:underline"
         >
@@ -49,8 +50,8 @@ export function Sessions({ input, isReady, frame }: AccountReportProps) {
     { name: t('Cached'), isNumber: true, cell: ({ cached_tokens }) => printNumber(cached_tokens) },
     { name: t('Output tokens'), isNumber: true, cell: ({ output_tokens }) => printNumber(output_tokens) },
     { name: t('Cost'), isNumber: true, cell: ({ cost }) => <Money amount={cost} /> },
-    { name: t('First call'), cell: ({ first_call_at }) => <Time at={first_call_at} /> },
-    { name: t('Last call'), cell: ({ last_call_at }) => <Time at={last_call_at} /> },
+    { name: t('First call'), isTime: true, cell: ({ first_call_at }) => <Time at={first_call_at} /> },
+    { name: t('Last call'), isTime: true, cell: ({ last_call_at }) => <Time at={last_call_at} /> },
   ]
   return (
     <UsageFrame by="session" {...frame} query={usage} toLines={toLines}>

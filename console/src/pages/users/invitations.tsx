@@ -33,7 +33,7 @@ export const Invitations = ({ list, toRoleName, mayRevoke, onRevoke }: Invitatio
       { name: t('Email'), cell: ({ email }) => email },
       { name: t('Status'), cell: (invitation) => <InvitationStatus {...invitation} /> },
       { name: t('Role'), cell: toRoleName },
-      { name: t('Expires'), cell: ({ expires_at }) => <Time at={expires_at} /> },
+      { name: t('Expires'), isTime: true, cell: ({ expires_at }) => <Time at={expires_at} /> },
       {
         name: t('Actions'),
         cell: (invitation) =>

@@ -115,7 +115,11 @@ export function Users() {
     },
     { name: t('Status'), cell: ({ enabled }) => <EnabledBadge isEnabled={enabled} /> },
     { name: t('Role'), cell: ({ installation_role: role }) => roles[role ?? NO_ROLE] },
-    { name: t('Signed in'), cell: ({ signed_in_at }) => <Time at={signed_in_at} none={t('Never')} /> },
+    {
+      name: t('Signed in'),
+      isTime: true,
+      cell: ({ signed_in_at }) => <Time at={signed_in_at} none={t('Never')} />,
+    },
     { name: t('Actions'), cell: (user) => mayChange && <UserActions user={user} onLink={setLink} /> },
   ]
   return (

@@ -37,13 +37,14 @@ export function Deliveries({ accountId, endpoints, endpoint, state, mayChange }:
   const list = useList('listDeliveries', filters as never)
   const statuses = describeStatuses()
   const columns: Column<Delivery>[] = [
-    { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Time'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
     { name: t('Event'), cell: ({ id, type }) => <OpenLink search={{ delivery: id }}>{type}</OpenLink> },
     { name: t('Status'), cell: ({ state: now }) => <StatusBadge statuses={statuses} status={now} /> },
     { name: t('Answer'), cell: ({ last_status, last_error }) => last_status ?? last_error ?? NONE },
     { name: t('Attempts'), isNumber: true, cell: ({ attempts }) => attempts },
     {
       name: t('Next attempt'),
+      isTime: true,
       cell: ({ next_at, attempts }) => <Time at={attempts > 0 ? next_at : null} />,
     },
     { name: t('Address'), cell: ({ url }) => <span className="break-all font-mono text-xs">{url}</span> },

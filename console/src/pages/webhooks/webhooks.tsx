@@ -174,7 +174,7 @@ export function Webhooks() {
         events === null ? t('All') : <span title={events.join(', ')}>{events.length}</span>,
     },
     { name: t('Status'), cell: (endpoint) => <EndpointStatus endpoint={endpoint} /> },
-    { name: t('Created'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Created'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
     {
       name: t('Actions'),
       cell: (endpoint) =>

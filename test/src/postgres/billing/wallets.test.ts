@@ -47,7 +47,10 @@ t.test('top up has a minimum', async (t) => {
     await database.wallets.topUp(account.id, 500n * ONE_CREDIT, { note: 'by card' })
     await database.wallets.adjust(account.id, -50n * ONE_CREDIT, { reason: 'Goodwill taken back' })
     const day = new Date().toISOString().slice(0, 10)
-    const days = await database.wallets.sumLedgerMonth(account.id, day.slice(0, 7))
+    const days = await database.wallets.sumLedgerMonth(account.id, {
+      month: day.slice(0, 7),
+      timezone: 'UTC',
+    })
     t.same(days, [
       {
         day,
@@ -59,7 +62,7 @@ t.test('top up has a minimum', async (t) => {
         ],
       },
     ])
-    t.same(await database.wallets.sumLedgerMonth(account.id, '2020-01'), [])
+    t.same(await database.wallets.sumLedgerMonth(account.id, { month: '2020-01', timezone: 'UTC' }), [])
     const list = async (query: object) =>
       (await database.wallets.readLedger(account.id, { before: null, limit: 10, ...query })).map(
         ({ kind }) => kind,
@@ -68,7 +71,21 @@ t.test('top up has a minimum', async (t) => {
     t.same(await list({ search: '%' }), [], 'a text, not a pattern')
     t.same(await list({ kind: 'topup', day }), ['topup'])
     t.same(await list({ day: '2020-01-01' }), [])
-    await t.rejects(database.wallets.sumLedgerMonth('acc_nobody', '2020-01'), { code: 'account_not_found' })
+    // Days of Kiritimati begin ten hours before those of Honolulu, and the day before.
+    await Promise.all(
+      ['Pacific/Kiritimati', 'Pacific/Honolulu'].map(async (timezone) => {
+        const there = new Date().toLocaleDateString('sv-SE', { timeZone: timezone })
+        const [only] = await database.wallets.sumLedgerMonth(account.id, {
+          month: there.slice(0, 7),
+          timezone,
+        })
+        t.match(only, { day: there, balance: 550n * ONE_CREDIT }, timezone)
+        t.same(await list({ kind: 'topup', day: there, timezone }), ['topup'])
+      }),
+    )
+    await t.rejects(database.wallets.sumLedgerMonth('acc_nobody', { month: '2020-01', timezone: 'UTC' }), {
+      code: 'account_not_found',
+    })
   })
 
   t.test('no trial credit, no entry; a negative one is refused', async (t) => {
