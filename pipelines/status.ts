@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer'
 import { defer, map } from 'rxjs'
 import { MODEL_STATUSES, type ModelStatus, type ServiceStatus, STATUS_DAYS } from '../schemas/status.ts'
-import type { CallSummaries } from '../src/clickhouse/call-log.ts'
+import type { ModelSummaries } from '../src/clickhouse/call-log.ts'
 import type { ModelDay, ModelOutcomes, Outcomes } from '../src/clickhouse/summaries/model-status.ts'
 import { DAY_MS } from '../src/core/call-log/window.ts'
 import { toApiShape } from '../src/core/json/snake-case.ts'
@@ -12,8 +12,8 @@ import type { StatusNotes } from '../src/postgres/operation/repository.ts'
 import type { StatusNote } from '../src/postgres/operation/status-notes.ts'
 
 export interface StatusDeps {
-  readonly callLog: Pick<CallSummaries, 'readModelOutcomes' | 'sumModelDays'>
-  readonly statusNotes: Pick<StatusNotes, 'list'>
+  readonly callLog: ModelSummaries
+  readonly statusNotes: { readonly list: StatusNotes['list'] }
   readonly catalog: () => Catalog
   /** Epoch milliseconds. */
   readonly now?: () => number

@@ -1,6 +1,6 @@
 /**
- * `npm run proof -- NAME…` runs the commands that check claims of `docs/proof.md`, and records what came of them. The page is
- * the list: each row has a claim, as a link to the page that makes it, and its command.
+ * `npm run proof -- NAME…` runs the commands that check claims of `docs/proof.md`, and records the results. The page is the list:
+ * each row has a claim, as a link to the page that makes it, and its command.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -57,7 +57,7 @@ export const readRecords = (): Records =>
 const printTime = (seconds: number): string =>
   seconds < 2 * SECONDS_PER_MINUTE ? `${seconds} s` : `${Math.round(seconds / SECONDS_PER_MINUTE)} min`
 
-/** Returns the cells that say how long a command took, and what came of it. */
+/** Returns two cells: how long the command took, and its result. */
 export function renderProof(proof: Proof | undefined): [takes: string, result: string] {
   if (proof === undefined) return ['not recorded', 'not recorded']
   const { result, checks, seconds, date, tollgate, machine } = proof

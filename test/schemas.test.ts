@@ -1,7 +1,7 @@
 /** What schemas say: money, media, lists. */
 import fc from 'fast-check'
 import t from 'tap'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { logQuery } from '../schemas/call-log/query.ts'
 import { OPERATIONS } from '../schemas/management/index.ts'
 import { avatarRequest } from '../schemas/media/avatars.ts'
@@ -137,6 +137,16 @@ t.test('money is exact', async (t) => {
     t.notOk(rateText.safeParse('-1').success)
     t.notOk(creditsText.safeParse(1e21).success)
     t.notOk(creditsText.safeParse(true).success)
+    t.match(creditsText.safeParse('1.123456789').error?.issues, [
+      { code: 'custom', message: 'An amount has more than 8 decimal places: 1.123456789' },
+    ])
+  })
+
+  t.test('the reference names the text alone, with its digits', async (t) => {
+    const described = (schema: z.ZodType) => z.toJSONSchema(schema, { io: 'input' })
+    t.match(described(creditsText), { type: 'string', pattern: '^-?\\d{1,10}(\\.\\d{1,8})?$' })
+    t.match(described(rateText), { type: 'string', pattern: '^-?\\d{1,10}(\\.\\d{1,12})?$' })
+    t.notOk('anyOf' in described(creditsText))
   })
 })
 

@@ -4,7 +4,7 @@ import { CSPProvider } from '@base-ui/react/csp-provider'
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { createRoot } from 'react-dom/client'
-import { ApiError, isSessionEnd, setCsrfToken } from './api/client.ts'
+import { isRefused, isSessionEnd, setCsrfToken } from './api/client.ts'
 import type { Changed } from './api/read.ts'
 import { activateLanguage, choosePreferredLanguage } from './i18n.ts'
 import { makeRouter } from './router.tsx'
@@ -54,9 +54,10 @@ const queries = new QueryClient({
     queries: {
       // Without a network, the service may still run on this machine.
       networkMode: 'always',
+      refetchOnReconnect: true,
       staleTime: 10_000,
       // A refused request would be refused again.
-      retry: (count, error) => count < MAX_RETRIES && !(error instanceof ApiError && error.status < 500),
+      retry: (count, error) => count < MAX_RETRIES && !isRefused(error),
     },
     mutations: { networkMode: 'always' },
   },

@@ -1,6 +1,12 @@
 /** The routes of the console. Each page is a separate chunk, loaded when it is first opened. */
-import type { QueryClient } from '@tanstack/react-query'
-import { createRootRouteWithContext, createRoute, createRouter, redirect } from '@tanstack/react-router'
+import { type QueryClient, useQuery } from '@tanstack/react-query'
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  Outlet,
+  redirect,
+} from '@tanstack/react-router'
 import { type FunctionComponent, useState } from 'react'
 import { sessionQuery } from './api/session.ts'
 import { useLanguage } from './i18n.ts'
@@ -76,12 +82,6 @@ const confirmEmail = createRoute({
   component: lazyPage(() => import('./pages/sign-in/confirm-email.tsx'), 'ConfirmEmail'),
 })
 
-const status = createRoute({
-  getParentRoute: () => beforeSignIn,
-  path: '/status',
-  component: lazyPage(() => import('./pages/status/status.tsx'), 'Status'),
-})
-
 /** Pages that need a session. */
 const signedIn = createRoute({
   getParentRoute: () => root,
@@ -92,6 +92,23 @@ const signedIn = createRoute({
     if (session === null) throw redirect({ to: '/sign-in', search: { next: location.href } })
   },
   component: Shell,
+})
+
+/** Pages that need no session, and that have the navigation where there is one. */
+const forAnyone = createRoute({
+  getParentRoute: () => root,
+  id: 'for-anyone',
+  validateSearch: accountSearch,
+  beforeLoad: async ({ context }) => {
+    await context.queries.ensureQueryData(sessionQuery)
+  },
+  component: () => (useQuery(sessionQuery).data ? <Shell /> : <Outlet />),
+})
+
+const status = createRoute({
+  getParentRoute: () => forAnyone,
+  path: '/status',
+  component: lazyPage(() => import('./pages/status/status.tsx'), 'Status'),
 })
 
 /** Makes the route of a page that needs a session, with the search parameters that its address keeps. */
@@ -262,7 +279,8 @@ const channels = createPage(
 const notFound = createPage('$', () => import('./pages/not-found.tsx'), 'NotFound')
 
 const routeTree = root.addChildren([
-  beforeSignIn.addChildren([signIn, signUp, providerReturn, recovery, confirmEmail, status]),
+  beforeSignIn.addChildren([signIn, signUp, providerReturn, recovery, confirmEmail]),
+  forAnyone.addChildren([status]),
   signedIn.addChildren([
     home,
     calls,

@@ -3,6 +3,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { lazy, Suspense, useEffect, useRef, useState } from 'react'
 import { onQuestion, type Question, setCsrfToken } from './api/client.ts'
 import { type Session, sessionQuery } from './api/session.ts'
+import { whenIdle } from './when-idle.ts'
 
 const load = () => import('./session-dialog.tsx')
 const SessionDialog = lazy(async () => ({ default: (await load()).SessionDialog }))
@@ -13,8 +14,6 @@ export function SessionQuestions() {
   const [question, setQuestion] = useState<Question | null>(null)
   const waiting = useRef<((isDone: boolean) => void)[]>([])
   useEffect(() => {
-    // Loaded before it is needed: a session may end while the service is away.
-    void load().catch(() => undefined)
     onQuestion(
       (asked) =>
         new Promise((resolve) => {
@@ -23,7 +22,12 @@ export function SessionQuestions() {
           setQuestion((now) => (now === 'sign-in' ? now : asked))
         }),
     )
-    return () => onQuestion(async () => false)
+    // Loaded before it is needed, but after the page: a session may end while the service is away.
+    const stop = whenIdle(() => void load().catch(() => undefined))
+    return () => {
+      stop()
+      onQuestion(async () => false)
+    }
   }, [])
   const answer = (session: Session | null) => {
     if (session !== null) {

@@ -113,7 +113,7 @@ class Pipeline<Out> {
     this.#admit = admit
   }
 
-  // biome-ignore lint/suspicious/noThenProperty: design of the pipelines: stages are joined by `.then()`, and no pipeline is awaited.
+  // biome-ignore lint/suspicious/noThenProperty: `.then()` joins the stages of a pipeline, as the architecture asks; nothing awaits a pipeline, so it never counts as a promise.
   then<Next>(stage: Stage<Out, Next>): Pipeline<Next> {
     return new Pipeline([...this.#stages, stage as unknown as AnyStage], this.#admit)
   }

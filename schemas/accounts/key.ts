@@ -7,7 +7,6 @@ import type { BudgetPeriods } from './budget.ts'
 import type { Grant } from './organization.ts'
 
 export const KEY_PREFIX = 'sk-tollgate-'
-export const KEY_LENGTH_CHARS = 76
 /** Number of characters of a key that any output may show: the prefix and the first 8 of the secret. */
 export const KEY_SHOWN_CHARS = 20
 export const KEY_PATTERN = /^sk-tollgate-[0-9a-f]{64}$/

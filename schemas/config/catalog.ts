@@ -257,7 +257,9 @@ export const modelEntry = z.strictObject({
 export type ModelEntry = z.infer<typeof modelEntry>
 
 /** Headers in which upstreams take a key. */
-const KEY_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key'] as const
+export const OUTPUT_LIMIT_FIELDS = ['max_tokens', 'max_completion_tokens'] as const
+
+export const KEY_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key'] as const
 export type KeyHeader = (typeof KEY_HEADERS)[number]
 
 /** Values of a media job whose fields the models of some upstreams name each in their own way. */
@@ -350,7 +352,7 @@ export const channelEntry = z.strictObject({
    * The field of the output limit that the upstream obeys: a limit of the client moves there, whichever field it has, and
    * the one for an omitted limit goes there. Null: the client's limit stays where it is, the other goes to `max_tokens`.
    */
-  output_limit_field: z.enum(['max_tokens', 'max_completion_tokens']).nullable().default(null),
+  output_limit_field: z.enum(OUTPUT_LIMIT_FIELDS).nullable().default(null),
   /** Requests that the upstream refuses, and that are rewritten for it. Of the chat-completions protocol. */
   quirks: z.array(z.string()).default([]),
   /** Of Veo at Vertex AI: the folder of a bucket into which its videos go. Default: they come in the answer. */

@@ -113,10 +113,25 @@ export const editConfiguration = operation('editConfiguration', {
   ...ofOperators,
   summary: 'Change models and channels in a proposed configuration, and read them. Nothing is applied.',
   details: 'Rewrites only what changes: comments, order and references to variables stay.',
-  input: z.object({ text, edits: z.array(edit).max(100).default([]) }),
+  input: z.object({
+    text,
+    edits: z.array(edit).max(100).default([]),
+    find: z
+      .strictObject({ list: entryList, id: z.string(), path: z.array(z.string()) })
+      .optional()
+      .describe('A field whose place in the text is wanted.'),
+  }),
   answer: {
     name: 'EditedConfiguration',
-    schema: z.object({ text: z.string(), models: z.array(entry), channels: z.array(entry) }),
+    schema: z.object({
+      text: z.string(),
+      models: z.array(entry),
+      channels: z.array(entry),
+      found: z
+        .object({ line: z.int(), column: z.int() })
+        .nullable()
+        .describe('The place of the field, or of the nearest one around it. null: none was wanted.'),
+    }),
   },
 })
 

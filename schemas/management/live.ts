@@ -75,7 +75,7 @@ export const watchCalls = operation('watchCalls', {
   summary: 'Watch the calls of an account: an event `call` for each that ends, before it is in the call log.',
   details:
     'An event `gap` says that events are missing: read the list again. It comes first when the connection was cut, and ' +
-    'when the reader is too slow. A member of an organization sees the calls of their own keys.',
+    'when the reader is too slow. A member of an organization sees only calls made with their own keys.',
   input: z.object({
     account_id: z.string(),
     key_id: z.string().optional(),

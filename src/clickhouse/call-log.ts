@@ -63,13 +63,17 @@ export interface CallPages {
 }
 
 /** Sums that a client reads. Each query ends with `caller`. */
-export interface CallSummaries {
+/** How the calls of each model ended. */
+export interface ModelSummaries {
+  readModelOutcomes(window: LogWindow, caller?: AbortSignal): Promise<ModelOutcomes[]>
+  sumModelDays(window: LogWindow, caller?: AbortSignal): Promise<ModelDay[]>
+}
+
+export interface CallSummaries extends ModelSummaries {
   summarizeCalls(window: AccountWindow, caller?: AbortSignal): Promise<CallSummary>
   callSeries(query: CallSeriesQuery, caller?: AbortSignal): Promise<CallSeriesPoint[]>
   listCallValues(query: InstallationFilter, caller?: AbortSignal): Promise<CallValues>
   readChannelHealth(query: ChannelHealthQuery, caller?: AbortSignal): Promise<ChannelHealth[]>
-  readModelOutcomes(window: LogWindow, caller?: AbortSignal): Promise<ModelOutcomes[]>
-  sumModelDays(window: LogWindow, caller?: AbortSignal): Promise<ModelDay[]>
   sumUsageByDay(query: DailyQuery, caller?: AbortSignal): Promise<DailyUsage[]>
   sumUsage(window: UsageWindow, caller?: AbortSignal): Promise<CallSums>
   sumCostByDay(window: AccountWindow, caller?: AbortSignal): Promise<DayCost[]>

@@ -3,13 +3,14 @@
  * fields that it names: comments, order, quotes and everything else of the file stay as they are.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { isMap, isScalar, isSeq, type Pair, parseDocument, stringify, type YAMLMap } from 'yaml'
+import { isMap, isScalar, isSeq, type Pair, parseDocument, stringify, type YAMLMap, type YAMLSeq } from 'yaml'
 import { readSource } from './source.ts'
 
 type EntryList = 'models' | 'channels'
 
 /** A new value of a field; null removes the field. */
 export interface FieldChange {
+  /** Names of fields; the item of a list is named by its index, and one more item by the length of the list. */
   readonly path: readonly string[]
   readonly value: unknown
 }
@@ -107,8 +108,9 @@ function removeField(text: string, map: YAMLMap, pair: Pair): Part {
   const [from] = findRange(pair.key)
   const end = pairEnd(text, pair)
   if (!map.flow) {
-    // The first field of an item shares its line with the dash.
-    if (map.items[0] === pair) throw new RangeError(ELSEWHERE)
+    // The first field of an item may share its line with the dash.
+    const isAlone = text.slice(lineStart(text, from), from).trim() === ''
+    if (!isAlone || map.items.length === 1) throw new RangeError(ELSEWHERE)
     return { from: lineStart(text, from), to: lineEnd(text, end), by: '' }
   }
   const at = map.items.indexOf(pair)
@@ -118,6 +120,37 @@ function removeField(text: string, map: YAMLMap, pair: Pair): Part {
   return { from: before === undefined ? from : pairEnd(text, before), to: end, by: '' }
 }
 
+/** Returns the range of an item, with its dash and its lines in a block. */
+function findWhole(text: string, list: YAMLSeq, index: number): readonly [from: number, to: number] {
+  const [from, to] = findRange(list.items[index])
+  if (list.flow) return [from, to]
+  return [lineStart(text, text.lastIndexOf('-', from)), lineEnd(text, contentEnd(text, from, to))]
+}
+
+function changeItem(text: string, list: YAMLSeq, { path, value }: FieldChange): Part | null {
+  const [name, ...rest] = path
+  const index = Number(name)
+  const item = list.items[index]
+  const last = list.items.length - 1
+  if (rest.length > 0 && isMap(item)) return changeField(text, item, { path: rest, value })
+  if (rest.length > 0 || last < 0) throw new RangeError(ELSEWHERE)
+  if (item === undefined) {
+    const [from, end] = findWhole(text, list, last)
+    const printed = printValue(value, list.flow === true)
+    if (list.flow) return { from: end, to: end, by: `, ${printed}` }
+    const dash = text.slice(from, text.indexOf('-', from))
+    return { from: end, to: end, by: `${text[end - 1] === '\n' ? '' : '\n'}${dash}- ${printed}\n` }
+  }
+  const [from, to] = findRange(item)
+  const end = contentEnd(text, from, to)
+  if (value !== null)
+    return { from, to: end, by: printValue(value, list.flow === true, text.slice(from, end)) }
+  const [start, after] = findWhole(text, list, index)
+  if (!list.flow) return { from: start, to: after, by: '' }
+  if (index < last) return { from, to: findRange(list.items[index + 1])[0], by: '' }
+  return { from: index === 0 ? from : findRange(list.items[index - 1])[1], to, by: '' }
+}
+
 function changeField(text: string, entry: YAMLMap, { path, value }: FieldChange): Part | null {
   const [name, ...rest] = path
   if (name === undefined) throw new RangeError(ELSEWHERE)
@@ -125,6 +158,7 @@ function changeField(text: string, entry: YAMLMap, { path, value }: FieldChange)
   if (pair === undefined) return value === null ? null : addField(text, entry, name, nest(rest, value))
   if (rest.length > 0) {
     if (isMap(pair.value)) return changeField(text, pair.value, { path: rest, value })
+    if (isSeq(pair.value)) return changeItem(text, pair.value, { path: rest, value })
     throw new RangeError(ELSEWHERE)
   }
   if (value === null) return removeField(text, entry, pair)
@@ -150,19 +184,70 @@ function setIn(entry: unknown, [name, ...rest]: readonly string[], value: unknow
   return next === null ? others : { ...(entry as object), [name!]: next }
 }
 
+const isMapped = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Returns the changes of the parts of a field that lead to its new value: what stays the same stays as it is written. */
+function splitChange(former: unknown, { path, value }: FieldChange): readonly FieldChange[] {
+  if (isDeepStrictEqual(former, value)) return []
+  const split = (name: string | number, before: unknown, after: unknown) =>
+    splitChange(before, { path: [...path, String(name)], value: after })
+  if (isMapped(former) && isMapped(value) && Object.keys(value).length > 0) {
+    // Additions first: a map in a block is never empty.
+    const names = new Set([...Object.keys(value), ...Object.keys(former)])
+    return [...names].flatMap((name) => split(name, former[name] ?? null, value[name] ?? null))
+  }
+  if (!Array.isArray(former) || !Array.isArray(value) || former.length === 0 || value.length === 0)
+    return [{ path, value }]
+  const isSame = (at: number, other: number) => isDeepStrictEqual(former.at(at), value.at(other))
+  const surplus = former.length - value.length
+  let start = 0
+  while (start < value.length && isSame(start, start)) start += 1
+  let kept = 0
+  while (surplus > 0 && kept < value.length - start && isSame(-1 - kept, -1 - kept)) kept += 1
+  const changed = value.slice(start, value.length - kept)
+  const removed = Array.from({ length: Math.max(surplus, 0) }, (_, index) => ({
+    path: [...path, String(former.length - kept - 1 - index)],
+    value: null,
+  }))
+  return [...changed.flatMap((one, index) => split(start + index, former[start + index], one)), ...removed]
+}
+
 /**
  * Returns the text with other values of fields of one entry.
  * @throws RangeError where the text has no such entry, or writes a field in a way that only an editor of text can change
  */
 function changeEntry(text: string, list: EntryList, id: string, changes: readonly FieldChange[]): string {
   const find = (within: string) => readEntries(within, list).find((entry) => entry.id === id)
-  const wanted = changes.reduce<unknown>((entry, { path, value }) => setIn(entry, path, value), find(text))
-  const changed = changes.reduce((edited, change) => {
-    const part = changeField(edited, findItem(edited, list, id), change)
-    return part === null ? edited : apply(edited, part)
+  const change = (within: string, parts: readonly FieldChange[], wanted: unknown): string => {
+    const changed = parts.reduce((edited, one) => {
+      const part = changeField(edited, findItem(edited, list, id), one)
+      return part === null ? edited : apply(edited, part)
+    }, within)
+    if (!isDeepStrictEqual(find(changed), wanted)) throw new RangeError(ELSEWHERE)
+    return changed
+  }
+  return changes.reduce((edited, whole) => {
+    const entry = find(edited)
+    const wanted = setIn(entry, whole.path, whole.value)
+    const former = whole.path.reduce<unknown>((value, name) => (isMapped(value) ? value[name] : null), entry)
+    try {
+      return change(edited, splitChange(former, whole), wanted)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      return change(edited, [whole], wanted)
+    }
   }, text)
-  if (!isDeepStrictEqual(find(changed), wanted)) throw new RangeError(ELSEWHERE)
-  return changed
+}
+
+/** Returns where a field of an entry is, or what is nearest to it. @throws RangeError where the text has no such entry */
+function findField(text: string, list: EntryList, id: string, path: readonly string[]) {
+  const source = readSource(text, '', null)
+  const entries = (source.value as Record<string, unknown> | null)?.[list]
+  const index = Array.isArray(entries) ? entries.findIndex((one) => isMapped(one) && one.id === id) : -1
+  if (index < 0) throw new RangeError(`The text has no ${id} in ${list}.`)
+  const { line, column } = source.toProblemWithKey([list, index, ...path], '')
+  return { line, column }
 }
 
 /** Returns the text with another entry at the end of a list. @throws RangeError where the text has it already */
@@ -190,14 +275,11 @@ function addEntry(text: string, list: EntryList, entry: Readonly<Record<string, 
 /** Returns the text without an entry. @throws RangeError */
 function removeEntry(text: string, list: EntryList, id: string): string {
   const items = listItems(text, list)
-  const item = findItem(text, list, id)
+  const index = items.items.findIndex((one) => isMap(one) && one.get('id') === id)
+  if (index < 0) throw new RangeError(`The text has no ${id} in ${list}.`)
   if (items.flow || items.items.length < 2) throw new RangeError(ELSEWHERE)
-  const [from, to] = findRange(item)
-  const removed = apply(text, {
-    from: lineStart(text, from),
-    to: lineEnd(text, contentEnd(text, from, to)),
-    by: '',
-  })
+  const [from, to] = findWhole(text, items, index)
+  const removed = apply(text, { from, to, by: '' })
   if (readEntries(removed, list).length !== items.items.length - 1) throw new RangeError(ELSEWHERE)
   return removed
 }
@@ -208,6 +290,7 @@ export interface ConfigurationEditor {
   change(text: string, list: EntryList, id: string, changes: readonly FieldChange[]): string
   add(text: string, list: EntryList, entry: Readonly<Record<string, unknown>>): string
   remove(text: string, list: EntryList, id: string): string
+  find(text: string, list: EntryList, id: string, path: readonly string[]): { line: number; column: number }
 }
 
 export const CONFIGURATION_EDITOR: ConfigurationEditor = {
@@ -215,4 +298,5 @@ export const CONFIGURATION_EDITOR: ConfigurationEditor = {
   change: changeEntry,
   add: addEntry,
   remove: removeEntry,
+  find: findField,
 }

@@ -66,7 +66,7 @@ t.test('organization', async (t) => {
       await row(member, 'Nightly report').getByText('Pending').waitFor()
 
       await admin.reload()
-      await admin.getByRole('navigation', { name: 'Pages' }).getByText('1 requests for keys').waitFor()
+      await admin.getByRole('navigation', { name: 'Pages' }).getByText('1 request for a key').waitFor()
       await row(admin, 'Nightly report').getByText(email).waitFor()
       await row(invited, email).getByText('Accepted').waitFor()
       await look('members')

@@ -32,7 +32,7 @@ t.test('agents', async (t) => {
     await hand.press(button(drawer, 'Publish'))
     const publish = page.getByRole('dialog', { name: 'Publish Clerk' })
     await hand.press(button(publish, 'Publish now'))
-    await publish.getByText('It is published.').waitFor()
+    await publish.getByText('The agent is published.').waitFor()
     await hand.write(publish.getByLabel('Name'), 'website')
     await hand.write(publish.getByLabel('Spend cap in credits'), '5000')
     await look('agent-key')

@@ -73,7 +73,7 @@ t.test('status', async (t) => {
       await hand.press(link(page, 'Home'))
       await hand.press(page.getByRole('link', { name: 'Which models work now' }))
       await heading(page, 'Status').waitFor()
-      await hand.press(page.getByRole('link', { name: 'To the console' }))
+      await hand.press(link(page, 'Home'))
       await heading(page, 'Home').waitFor()
     })
   })

@@ -54,7 +54,7 @@ t.test('playground', async (t) => {
       ['curl', ['bash', '-c']],
     ] as const) {
       await page.getByRole('tab', { name: language }).click()
-      const code = (await page.getByRole('tabpanel').locator('pre').textContent()) ?? ''
+      const code = (await page.getByRole('tabpanel', { name: language }).locator('pre').textContent()) ?? ''
       t.match(code, 'quoted')
       if (program === null) continue
       const [command, ...args] = program

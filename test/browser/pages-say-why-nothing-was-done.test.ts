@@ -4,22 +4,9 @@ import t from 'tap'
 import { openPasswords } from '../../src/identity/passwords.ts'
 import { inspectPage, withPage } from '../support/browser.ts'
 import { borrowService } from '../support/lend-services.ts'
-import { button, heading, link, row, STORY_CONFIG, signIn } from './support.ts'
+import { bringBack, button, heading, link, row, STORY_CONFIG, signIn, takeAway } from './support.ts'
 
 const PASSWORD = 'four words make one'
-const API = '**/api/**'
-
-/** Takes the service away from a page, and the network from its browser. */
-async function takeAway(page: Page): Promise<void> {
-  // A request that a page ends by itself is no complaint.
-  await page.route(API, (route) => route.abort('aborted'))
-  await page.context().setOffline(true)
-}
-
-async function bringBack(page: Page): Promise<void> {
-  await page.unroute(API)
-  await page.context().setOffline(false)
-}
 
 async function createKey(page: Page, name: string): Promise<void> {
   await button(page, 'Create a key').click()

@@ -121,3 +121,17 @@ export const heading = (page: Page, name: string): Locator => page.getByRole('he
 /** The row of a table that has this text. */
 export const row = (page: Page | Locator, text: string): Locator =>
   page.getByRole('row').filter({ hasText: text })
+
+const API = '**/api/**'
+
+/** Takes the service away from a page, and the network from its browser. */
+export async function takeAway(page: Page): Promise<void> {
+  // A request that a page ends by itself is no complaint.
+  await page.route(API, (route) => route.abort('aborted'))
+  await page.context().setOffline(true)
+}
+
+export async function bringBack(page: Page): Promise<void> {
+  await page.context().setOffline(false)
+  await page.unroute(API)
+}

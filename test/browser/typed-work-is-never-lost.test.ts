@@ -107,6 +107,41 @@ t.test('typed work', async (t) => {
     }),
   )
 
+  await t.test('what is typed while a form is saved stays, and is a change', (t) =>
+    withPage(t, 'saving', async (page) => {
+      const user = await setUp(page, 'Sam')
+      const { key } = await database.keys.create({ accountId: user.accountId, name: 'before' })
+      for (const [path, name] of [
+        [`/keys?key=${key.id}`, 'sent'],
+        ['/profile', 'Samuel'],
+      ] as const) {
+        await page.goto(`${service.baseUrl}/console${path}`)
+        const field = page.getByLabel('Name', { exact: true })
+        const save = button(page, 'Save').first()
+        let release = () => {}
+        const held = new Promise<void>((resolve) => {
+          release = resolve
+        })
+        await page.route(API, async (route) => {
+          if (route.request().method() !== 'GET') await held
+          await route.fallback()
+        })
+        await field.fill(name)
+        const saved = page.waitForResponse((response) => response.request().method() !== 'GET')
+        await save.click()
+        await field.fill(`${name} later`)
+        release()
+        await saved
+        await page.waitForResponse((response) => response.request().method() === 'GET')
+        await page.unroute(API)
+        await page.reload()
+        await field.waitFor()
+        t.equal(await field.inputValue(), `${name} later`, path)
+      }
+      t.match(await database.keys.show(key.id), { name: 'sent' })
+    }),
+  )
+
   await t.test('a passkey, or another tab, ends the wait as well', (t) =>
     withPage(t, 'ended two tabs', async (page) => {
       // Browsers take no passkeys at an IP address.

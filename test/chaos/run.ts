@@ -1,7 +1,9 @@
 /** `npm run chaos`: a run of chaos, whose folder says what happened when something was wrong. */
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { givenOptions, UsageError, wholeNumber } from '../../bench/harness/command-line.ts'
+import { givenOptions, wholeNumber } from '../../bench/harness/command-line.ts'
+import type { Teardown } from '../support/engines.ts'
+import { runTestProgram } from '../support/program-run.ts'
 import { runCampaign } from './campaign.ts'
 import { dropUnlessWrong, keptWhere } from './kept.ts'
 
@@ -16,7 +18,7 @@ const MOST_SEED = 2 ** 31 - 1
 
 const say = (line: string) => void process.stdout.write(`${line}\n`)
 
-async function main(args: string[]): Promise<number> {
+async function main(t: Teardown, args: string[]): Promise<number> {
   const text = { type: 'string' } as const
   const given = givenOptions(args, { help: { type: 'boolean' }, minutes: text, seed: text, folder: text })
   if (given.help) {
@@ -30,24 +32,12 @@ async function main(args: string[]): Promise<number> {
       : wholeNumber('seed', given.seed, 0, MOST_SEED)
   const folder = resolve(given.folder ?? join(tmpdir(), `tollgate-chaos-${seed}`))
   say(keptWhere(seed, folder))
-  const endings: (() => unknown)[] = []
-  const teardown = (ending: () => unknown) => void endings.push(ending)
-  try {
-    const { problems, figures } = await runCampaign({ teardown }, { seed, minutes, folder, say })
-    for (const [name, value] of Object.entries(figures)) say(`  ${name}: ${value}`)
-    for (const problem of problems) say(`PROBLEM ${problem.slice(0, 2_000)}`)
-    dropUnlessWrong(folder, problems)
-    say(problems.length === 0 ? 'Everything is as it must be.' : keptWhere(seed, folder))
-    return problems.length === 0 ? 0 : 1
-  } finally {
-    for (const end of endings.reverse()) await end()
-  }
+  const { problems, figures } = await runCampaign(t, { seed, minutes, folder, say })
+  for (const [name, value] of Object.entries(figures)) say(`  ${name}: ${value}`)
+  for (const problem of problems) say(`PROBLEM ${problem.slice(0, 2_000)}`)
+  dropUnlessWrong(folder, problems)
+  say(problems.length === 0 ? 'Everything is as it must be.' : keptWhere(seed, folder))
+  return problems.length === 0 ? 0 : 1
 }
 
-try {
-  process.exitCode = await main(process.argv.slice(2))
-} catch (error) {
-  if (!(error instanceof UsageError)) throw error
-  process.stderr.write(`${error.message}\n\n${USAGE}`)
-  process.exitCode = 2
-}
+await runTestProgram(USAGE, main)

@@ -60,7 +60,7 @@ t.test('what is recorded is of a command on the page', async (t) => {
   )
 })
 
-t.test('a row says what came of its command', async (t) => {
+t.test('a row shows the result of its command', async (t) => {
   const run = { date: '2026-11-29', tollgate: '0.1.0 (abc1234)', machine: 'a machine' }
   const tests = { ...run, result: 'passed', checks: '12 passed, 0 failed', seconds: 61 } as const
   t.same(renderProof(tests), ['61 s', 'passed (12 passed, 0 failed), 2026-11-29, 0.1.0 (abc1234), a machine'])

@@ -36,9 +36,18 @@ export interface UpstreamCall {
   readonly output_tokens: number
 }
 
+class SimulatorError extends Error {
+  readonly status: number
+
+  constructor(status: number, path: string) {
+    super(`the simulator answered ${status} to ${path}`)
+    this.status = status
+  }
+}
+
 async function askSimulator<T>(service: LentService, path: string): Promise<T> {
   const response = await fetch(service.engines.simulatorUrl + path)
-  if (response.status !== 200) throw new Error(`the simulator answered ${response.status} to ${path}`)
+  if (response.status !== 200) throw new SimulatorError(response.status, path)
   return (await response.json()) as T
 }
 
@@ -63,6 +72,13 @@ export async function receivedIn(service: LentService, { id }: UpstreamCall): Pr
   const bytes = Buffer.from(kept.body_base64, 'base64')
   return { headers, bytes, body: bytes.toString('utf8') }
 }
+
+/** The same; null while the request is on its way, and when the upstream has forgotten it. */
+export const findReceived = (service: LentService, call: UpstreamCall): Promise<UpstreamRequest | null> =>
+  receivedIn(service, call).catch((error) => {
+    if (error instanceof SimulatorError && error.status === 404) return null
+    throw error
+  })
 
 /** What the upstream received for this request, at its only or last attempt. */
 export async function upstreamRequest(service: LentService, requestId: string): Promise<UpstreamRequest> {

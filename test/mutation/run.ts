@@ -2,23 +2,13 @@
  * `npm run test:mutation`: Stryker changes the code of money and state, one operator or condition at a time, and runs the tests
  * that reach it. What no test notices is a survivor: it gets a test, goes, or is listed in `equivalents.ts` with a reason.
  */
-import { execFile } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { promisify } from 'node:util'
 import { UsageError } from '../../bench/harness/command-line.ts'
+import { installPackages } from '../support/npm-packages.ts'
+import { runTestProgram } from '../support/program-run.ts'
 import { AREAS, type Area } from './areas.ts'
 import { EQUIVALENTS, type Equivalent } from './equivalents.ts'
 
@@ -28,7 +18,7 @@ const USAGE = `npm run test:mutation -- [areas]
 `
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const HERE = fileURLToPath(new URL('.', import.meta.url))
-const CACHE = join(ROOT, 'node_modules/.cache/tollgate-mutation')
+const STRYKER = 'node_modules/@stryker-mutator/core/dist/src/index.js'
 const REPORT = join(HERE, 'report.md')
 const AIM_PERCENT = 95
 /** More memory than loaded test files take is freed with their process. */
@@ -41,6 +31,7 @@ interface Mutant {
   readonly mutatorName: string
   readonly replacement: string
   readonly status: string
+  readonly statusReason?: string
   readonly location: { readonly start: Position; readonly end: Position }
 }
 
@@ -56,6 +47,8 @@ interface Survivor extends Omit<Equivalent, 'why'> {
 interface Outcome {
   readonly area: Area
   readonly mutants: number
+  /** Whether the runner has tried each mutant. Else the area does not count. */
+  readonly isWhole: boolean
   readonly noticed: number
   readonly equivalent: number
   readonly survivors: readonly Survivor[]
@@ -64,25 +57,6 @@ interface Outcome {
 }
 
 const say = (line: string) => void process.stdout.write(`${line}\n`)
-
-async function installStryker(): Promise<string> {
-  const manifest = join(HERE, 'package.json')
-  const hash = createHash('sha256').update(readFileSync(manifest)).digest('hex').slice(0, 16)
-  const folder = join(CACHE, hash)
-  if (!existsSync(folder)) {
-    mkdirSync(CACHE, { recursive: true })
-    const making = mkdtempSync(join(CACHE, 'making-'))
-    try {
-      cpSync(manifest, join(making, 'package.json'))
-      const args = ['install', '--no-audit', '--no-fund', '--no-package-lock', '--ignore-scripts']
-      await promisify(execFile)('npm', args, { cwd: making })
-      renameSync(making, folder)
-    } finally {
-      rmSync(making, { recursive: true, force: true })
-    }
-  }
-  return join(folder, 'node_modules/@stryker-mutator/core/dist/src/index.js')
-}
 
 function chooseAreas(words: readonly string[]): readonly Area[] {
   const unknown = words.find((word) => !AREAS.some(({ name }) => name === word))
@@ -131,9 +105,12 @@ async function testArea(stryker: string, area: Area): Promise<Outcome> {
       logLevel: 'error',
       warnings: false,
     }).runMutationTest()
-    const valid = mutants.filter(
-      ({ status }) => !['Ignored', 'CompileError', 'RuntimeError'].includes(status),
-    )
+    const untested = mutants.filter(({ status }) => status === 'RuntimeError')
+    for (const mutant of untested) {
+      const { file, line, code, mutant: replacement } = describe(mutant)
+      say(`untested  ${file}:${line}  ${code}  →  ${replacement}: ${shorten(mutant.statusReason ?? '')}`)
+    }
+    const valid = mutants.filter(({ status }) => status !== 'Ignored' && status !== 'CompileError')
     const missed = valid
       .filter(({ status }) => status === 'Survived' || status === 'NoCoverage')
       .map(describe)
@@ -143,6 +120,7 @@ async function testArea(stryker: string, area: Area): Promise<Outcome> {
     return {
       area,
       mutants: valid.length,
+      isWhole: untested.length === 0,
       noticed: valid.length - missed.length,
       equivalent: missed.length - survivors.length,
       survivors,
@@ -154,7 +132,7 @@ async function testArea(stryker: string, area: Area): Promise<Outcome> {
   }
 }
 
-const scoreOf = ({ mutants, noticed, equivalent }: Outcome): number =>
+const computeScore = ({ mutants, noticed, equivalent }: Outcome): number =>
   (100 * noticed) / (mutants - equivalent)
 
 const formatRow = (outcome: Outcome): string =>
@@ -164,7 +142,7 @@ const formatRow = (outcome: Outcome): string =>
     outcome.noticed,
     outcome.equivalent,
     outcome.survivors.length,
-    `${scoreOf(outcome).toFixed(1)} %`,
+    `${computeScore(outcome).toFixed(1)} %`,
     outcome.minutes,
   ].join(' | ')} |`
 
@@ -189,7 +167,7 @@ async function main(words: readonly string[]): Promise<number> {
     return 0
   }
   const areas = chooseAreas(words)
-  const stryker = await installStryker()
+  const stryker = join(await installPackages(join(HERE, 'package.json')), STRYKER)
   process.env.TAP_TIMEOUT = '0'
   const outcomes: Outcome[] = []
   for (const area of areas) {
@@ -201,14 +179,10 @@ async function main(words: readonly string[]): Promise<number> {
       say(`wrong     equivalents.ts lists a mutant that no run leaves: ${file}  ${code}  →  ${mutant}`)
     say(formatRow(outcome))
   }
-  writeReport(outcomes)
-  return outcomes.every((outcome) => outcome.unknown.length === 0 && scoreOf(outcome) >= AIM_PERCENT) ? 0 : 1
+  writeReport(outcomes.filter(({ isWhole }) => isWhole))
+  const isEnough = (outcome: Outcome) =>
+    outcome.isWhole && outcome.unknown.length === 0 && computeScore(outcome) >= AIM_PERCENT
+  return outcomes.every(isEnough) ? 0 : 1
 }
 
-try {
-  process.exitCode = await main(process.argv.slice(2))
-} catch (error) {
-  if (!(error instanceof UsageError)) throw error
-  process.stderr.write(`${error.message}\n\n${USAGE}`)
-  process.exitCode = 2
-}
+await runTestProgram(USAGE, (_, words) => main(words))

@@ -71,7 +71,12 @@ class TapInProcess {
     return { status: 'complete', tests, mutantCoverage: switches.mutantCoverage }
   }
 
+  /**
+   * What modules keep from run to run may make a test fail that would pass, and pass that would fail. So a mutant that a used
+   * process does not notice, and one of which a test fails without it too, are tried again in a new process.
+   */
   async mutantRun({ activeMutant, testFilter, hitLimit }: MutantRun) {
+    const isNew = this.#runs === 0
     switches.activeMutant = activeMutant.id
     switches.hitCount = hitLimit === undefined ? undefined : 0
     switches.hitLimit = hitLimit
@@ -80,6 +85,9 @@ class TapInProcess {
     if (hitLimit !== undefined && switches.hitCount! > hitLimit)
       return { status: 'timeout', reason: 'a loop has no end' }
     const failed = tests.filter(({ status }) => status === FAILED)
+    const isCertain = isNew || (failed.length > 0 && (await this.#passWithoutMutant(failed)))
+    // Stryker begins a new process, and tries once more.
+    if (!isCertain) throw new Error('the process is used')
     if (failed.length === 0) return { status: 'survived', nrOfTests: tests.length }
     return {
       status: 'killed',
@@ -87,6 +95,13 @@ class TapInProcess {
       failureMessage: failed[0]!.failureMessage,
       nrOfTests: tests.length,
     }
+  }
+
+  async #passWithoutMutant(failed: readonly TestResult[]): Promise<boolean> {
+    switches.hitLimit = undefined
+    const ids = failed.map(({ id }) => id)
+    const control = await this.#run(ids, true)
+    return control.length > 0 && control.every(({ status }) => status === SUCCESS)
   }
 
   /** Runs the tests whose ids are named, those around them, and those within them. */
@@ -147,8 +162,13 @@ class TapInProcess {
           beforeEach: test.beforeEach.bind(test),
           setTimeout: test.setTimeout.bind(test),
         })
+        const startedAt = performance.now()
         try {
           await import(`${pathToFileURL(resolve(file))}?run=${this.#runs}`)
+        } catch (error) {
+          const timeSpentMs = performance.now() - startedAt
+          const failureMessage = String(error)
+          results.push({ id: file, name: file, fileName: file, timeSpentMs, status: FAILED, failureMessage })
         } finally {
           Object.assign(t, ofRoot)
         }

@@ -18,7 +18,7 @@ import type { Settlement } from '../../schemas/call-log/columns.ts'
 import type { Failure } from '../../schemas/failure.ts'
 import { loadConfigFile } from '../../src/config/load.ts'
 import { DEFAULTS } from '../../src/core/call-log/settlement.ts'
-import { type OperatorAccess, operatorAccess } from '../../src/core/keys/operator-access.ts'
+import type { OperatorAccess } from '../../src/core/keys/operator-access.ts'
 import { createCatalog } from '../../src/core/routing/catalog.ts'
 import type { GatewayRequest, Reply } from '../../src/http/handler.ts'
 import { walletView } from '../support/known-key.ts'
@@ -268,16 +268,6 @@ t.test('operators alone see metrics', async (t) => {
         { metrics: 'invalid_api_key', readiness: /^503 not ready\n$/ },
         `"${wrong}"`,
       )
-  })
-
-  t.test('what opens them', (t) => {
-    const machine = { token: null, hasAdminListener: false, isLoopback: true, isPublicProfile: false }
-    t.equal(operatorAccess(machine), 'open')
-    t.equal(operatorAccess({ ...machine, isLoopback: false }), 'closed')
-    t.equal(operatorAccess({ ...machine, hasAdminListener: true }), 'closed')
-    t.equal(operatorAccess({ ...machine, isPublicProfile: true }), 'closed', 'a proxy may stand in front')
-    t.same(operatorAccess({ ...machine, token: TOKEN, isPublicProfile: true }), { token: TOKEN })
-    t.end()
   })
 })
 

@@ -1,7 +1,7 @@
 /** What every statement is checked against: one service with a model of each family, and providers that do as asked. */
 import { request } from 'node:http'
 import { type ChatProtocol, PLAIN } from '../end-to-end/protocols/support.ts'
-import { balanceOf, receivedIn, rowOf, upstreamCalls, upstreamRequest } from '../end-to-end/support.ts'
+import { balanceOf, findReceived, rowOf, upstreamCalls, upstreamRequest } from '../end-to-end/support.ts'
 import { eventually } from '../support/eventually.ts'
 import { closedPort } from '../support/http-server.ts'
 import { processTeardown, serviceOfProcess } from '../support/process-service.ts'
@@ -237,8 +237,8 @@ async function makeWorld(): Promise<World> {
     received: async (trace) => JSON.parse((await upstreamRequest(service, trace)).body),
     async receivedWith(word) {
       for (const call of (await upstreamCalls(service)).reverse().slice(0, KEPT_REQUESTS)) {
-        const { body } = await receivedIn(service, call)
-        if (body.includes(word)) return JSON.parse(body)
+        const received = await findReceived(service, call)
+        if (received?.body.includes(word)) return JSON.parse(received.body)
       }
       throw new Error(`the upstream received no ${word}`)
     },

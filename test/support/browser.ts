@@ -69,6 +69,9 @@ export async function withPage<Result>(
   }
 }
 
+/** The story itself has taken the network away. */
+const OFFLINE = 'net::ERR_INTERNET_DISCONNECTED'
+
 const isOfApi = (url: string): boolean => API_PATHS.some((path) => URL.parse(url)?.pathname.startsWith(path))
 
 function collectComplaints(context: BrowserContext): string[] {
@@ -77,13 +80,15 @@ function collectComplaints(context: BrowserContext): string[] {
   context.on('console', (message) => {
     const { url } = message.location()
     const isAnswer = (REFUSAL.test(message.text()) || message.text().endsWith(CUT_OFF)) && isOfApi(url)
-    if (message.type() === 'error' && !isAnswer) complaints.push(`console: ${message.text()} (${url})`)
+    const isExpected = isAnswer || message.text().endsWith(OFFLINE)
+    if (message.type() === 'error' && !isExpected) complaints.push(`console: ${message.text()} (${url})`)
   })
   context.on('requestfailed', (request) => {
     // A page that is left ends its own requests.
     const reason = request.failure()?.errorText
     const isCutOff = reason === CUT_OFF && isOfApi(request.url())
-    if (reason !== 'net::ERR_ABORTED' && !isCutOff) complaints.push(`request: ${reason} ${request.url()}`)
+    if (reason !== 'net::ERR_ABORTED' && reason !== OFFLINE && !isCutOff)
+      complaints.push(`request: ${reason} ${request.url()}`)
   })
   return complaints
 }

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
-const CACHE = fileURLToPath(new URL('../../node_modules/.cache/tollgate-clients/', import.meta.url))
+const CACHE = fileURLToPath(new URL('../../node_modules/.cache/tollgate-packages/', import.meta.url))
 const INSTALL_BOUND_MS = 600_000
 const INSTALL = ['install', '--no-audit', '--no-fund', '--no-package-lock', '--ignore-scripts']
 

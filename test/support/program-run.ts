@@ -1,4 +1,4 @@
-/** The frame of test programs that are run by a command of their own: wrong usage, teardowns, the audit of the books. */
+/** What test programs with their own npm script share: the exit code, teardowns, and the audit of the books. */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'

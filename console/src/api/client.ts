@@ -1,4 +1,5 @@
 /** Requests to the management API, typed by its operations. */
+import { onlineManager } from '@tanstack/react-query'
 import type * as described from '../../../schemas/management/operation.ts'
 import type * as operations from '../../../schemas/management/operations.ts'
 import { MANAGEMENT_PATH, OPERATION_ROUTES, type OperationName } from '../../../schemas/routes.ts'
@@ -37,6 +38,14 @@ export const isSessionEnd = (error: Error): boolean =>
 
 /** The status of a proxy that cannot reach the service. */
 const UNREACHABLE = 503
+const UNREACHABLE_CODE = 'unreachable'
+
+/** Returns whether no answer came from the service. */
+export const isUnreachable = (error: Error): boolean =>
+  error instanceof ApiError && error.code === UNREACHABLE_CODE
+
+/** Returns whether the service refused the request, and would again. */
+export const isRefused = (error: Error): boolean => error instanceof ApiError && error.status < 500
 
 let csrfToken: string | null = null
 
@@ -130,10 +139,12 @@ async function send<Answer>(method: string, path: string, sent: Sent): Promise<A
     }).catch((error: unknown) => {
       if (sent.signal?.aborted) throw error
       const message = t('The service cannot be reached. Check your connection, and try again.')
-      throw new ApiError(UNREACHABLE, 'unreachable', message, null)
+      onlineManager.setOnline(false)
+      throw new ApiError(UNREACHABLE, UNREACHABLE_CODE, message, null)
     })
   for (let asked = 0; ; asked += 1) {
     const response = await attempt()
+    onlineManager.setOnline(true)
     if (response.ok) return (await response.json()) as Answer
     const error = await readError(response)
     const question = sent.isSilent || asked === MAX_QUESTIONS ? undefined : findQuestion(error)

@@ -59,12 +59,12 @@ function TypedFilters({ filters }: { readonly filters: Readonly<Record<string, s
 function Charts({ filters }: { readonly filters: object }) {
   const series = useGet('seriesOfAllCalls', { ...filters, timezone: readZoneName() } as never)
   const points = series.data?.data ?? []
-  if (points.length < 2) return null
   const times = points.map(({ at }) => Date.parse(at) / 1000)
+  const common = { query: series, times, points, bucketSeconds: series.data?.bucket_seconds }
   return (
     <div className="mb-4 grid gap-4 lg:grid-cols-2">
-      <CallsChart title={t('Calls')} times={times} points={points} />
-      <LatencyChart times={times} points={points} />
+      <CallsChart {...common} title={t('Calls')} />
+      <LatencyChart {...common} />
     </div>
   )
 }

@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { type AnswerOf, request } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
 import { useSession } from '../api/session.ts'
-import { printNumber } from '../format.ts'
+import { printNumber, printTime } from '../format.ts'
 import { t } from '../i18n.ts'
 import { Action } from '../ui/dialog.tsx'
 import { Badge, PageHeader } from '../ui/states.tsx'
@@ -18,7 +18,6 @@ type Channel = AnswerOf<'listChannels'>['data'][number]
 type Tested = AnswerOf<'testChannel'>
 type Costs = AnswerOf<'showInstallationUsage'>['rows'][number]
 
-const REFRESH_MS = 5_000
 const PERCENT = 100
 const COST_PERIOD = '30d'
 
@@ -53,9 +52,7 @@ function Keys({ keys }: Channel) {
         <li key={position} className="whitespace-nowrap">
           {position}: <code>{tail}</code>{' '}
           {until !== null && (
-            <Badge tone="warn">
-              {t('paused until {time}', { time: new Date(until).toLocaleTimeString() })}
-            </Badge>
+            <Badge tone="warn">{t('paused until {time}', { time: printTime(until) })}</Badge>
           )}
         </li>
       ))}
@@ -189,7 +186,7 @@ const TestResult = ({ tested }: { readonly tested: Tested }) => (
 
 export function Channels() {
   const mayChange = useSession().user.installation_role === 'operator'
-  const list = useGet('listChannels', {}, { refetchInterval: REFRESH_MS })
+  const list = useGet('listChannels', {})
   const usage = useGet('showInstallationUsage', { by: 'channel', period: COST_PERIOD })
   const costs = new Map(usage.data?.rows.map((row) => [row.channel_id, row]))
   const [tested, setTested] = useState<Tested | null>(null)

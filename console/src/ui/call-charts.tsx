@@ -3,9 +3,14 @@
 import { printDuration, printShortAmount, printShortCount } from '../format.ts'
 import { t } from '../i18n.ts'
 import { Chart } from './chart.tsx'
+import type { Query } from './states.tsx'
 import { Money } from './text.tsx'
 
 interface ChartProps<Point> {
+  /** What the points come from, if the chart is shown before they are there. */
+  readonly query?: Query
+  /** The time that each point stands for; default: until the next one. */
+  readonly bucketSeconds?: number | undefined
   /** Called with a part that the reader has dragged over, epoch seconds. */
   readonly onZoom?: (from: number, to: number) => void
   /** Epoch seconds, ascending. */
@@ -31,7 +36,7 @@ export const CallsChart = ({
     times={times}
     print={printShortCount}
     series={[
-      { name: t('All'), kind: 'bars', tone: 'accent', values: points.map((point) => point?.requests ?? 0) },
+      { name: t('All'), kind: 'bars', tone: 'series-1', values: points.map((point) => point?.requests ?? 0) },
       { name: t('Failed'), kind: 'bars', tone: 'bad', values: points.map((point) => point?.failed ?? 0) },
     ]}
   />
@@ -53,7 +58,7 @@ export const CostChart = ({
       {
         name: t('Cost'),
         kind: 'bars',
-        tone: 'good',
+        tone: 'series-1',
         values: points.map((point) => Number(point?.cost ?? 0)),
       },
     ]}
@@ -78,13 +83,13 @@ export function LatencyChart({ times, points, ...rest }: ChartProps<Latency>) {
         {
           name: 'p50',
           kind: 'line',
-          tone: 'accent',
+          tone: 'series-1',
           values: points.map((point) => point?.latency_p50_ms ?? null),
         },
         {
           name: 'p99',
           kind: 'line',
-          tone: 'warn',
+          tone: 'series-2',
           values: points.map((point) => point?.latency_p99_ms ?? null),
         },
       ]}

@@ -1,143 +1,46 @@
-/** Charts over time, with the same figures as a table. */
-import 'uplot/dist/uPlot.min.css'
-import { type ReactNode, useEffect, useRef } from 'react'
-import UPlot from 'uplot'
-import { printTime, readTimeZone, readZoneName } from '../format.ts'
+/** Charts over time, with the same figures as a tooltip and as a table. */
+import { type KeyboardEvent, lazy, type ReactNode, Suspense, useState } from 'react'
+import { printDay, printTime, readZoneName } from '../format.ts'
 import { t } from '../i18n.ts'
+import type { Figures, Point, Series } from './plot.tsx'
+import { EmptyState, type Query, QueryState, Skeleton } from './states.tsx'
 import { type Column, Table } from './table.tsx'
 
-export interface Series {
-  readonly name: string
-  readonly kind: 'bars' | 'line'
-  readonly tone: 'accent' | 'good' | 'warn' | 'bad' | 'quiet'
-  /** One per instant; null leaves a gap. Only for drawing: amounts are printed from their texts. */
-  readonly values: readonly (number | null)[]
-}
-
-interface Figures {
-  /** Epoch seconds, ascending. */
-  readonly times: readonly number[]
-  readonly series: readonly Series[]
-  /** Prints a value on the axis and in the legend, with its unit. */
-  print(value: number): string
-  /** Bars stand on top of each other; the last series is at the bottom. */
-  readonly isStacked?: boolean
-}
+const Plot = lazy(async () => ({ default: (await import('./plot.tsx')).Plot }))
 
 interface ChartProps extends Figures {
   readonly title: string
-  /** Prints a cell of the table; default: `print`. */
+  /** What the figures come from, if the chart is shown before they are there. */
+  readonly query?: Query | undefined
+  /** The time that each instant stands for; default: until the next one. */
+  readonly bucketSeconds?: number | undefined
+  /** Prints a cell of the table and of the tooltip; default: `print`. */
   cell?(series: number, time: number): ReactNode
   /** Called with a part of the chart that the reader has dragged over, epoch seconds. */
   onZoom?(from: number, to: number): void
 }
 
-const HEIGHT_PX = 160
 const DAY_SECONDS = 86_400
 const MINUTE_SECONDS = 60
-/** In a longer line each point would hide its neighbors. */
-const MAX_POINTS = 60
+const SKELETON_ROWS = 5
+/** By the place of a line in its chart. */
+const DASHES: readonly (readonly number[])[] = [[], [6, 3], [2, 3]]
+/** Statuses keep their tones; red and orange bars have a pattern too. */
+const PATTERNS: Partial<Record<Series['tone'], 'stripes' | 'bands'>> = { bad: 'stripes', warn: 'bands' }
 
-const printInstant = (epochSeconds: number): string => printTime(new Date(epochSeconds * 1000).toISOString())
+const toInstant = (epochSeconds: number): string => new Date(epochSeconds * 1000).toISOString()
 
-/** Prints times on the axis: the day at midnight, else hours and minutes, with seconds if ticks are close. */
-function printTicks(epochSeconds: number[]): string[] {
-  const [first = 0, second = MINUTE_SECONDS] = epochSeconds
-  const isFine = second - first < MINUTE_SECONDS
-  return epochSeconds.map((at) => {
-    const [day = '', time = ''] = printInstant(at).split(' ')
-    return time === '00:00:00' ? day.slice(5) : isFine ? time : time.slice(0, 5)
-  })
-}
-
-const INK = ['text-quiet', 'text-line', 'text-accent', 'text-good', 'text-warn', 'text-bad'] as const
-
-/** Returns the theme's color as the browser resolves it: a canvas does not know CSS variables. */
-function resolveColor(box: HTMLElement, name: string): string {
-  const probe = box.querySelector(`[data-ink="${name}"]`)
-  return probe === null ? 'gray' : getComputedStyle(probe).color
-}
-
-/** A narrower part is a click. */
-const MIN_ZOOM_PX = 5
-
-const toData = ({ times, series, isStacked = false }: Figures) => {
-  const stack = (index: number) =>
-    times.map((_, at) => series.slice(index).reduce((sum, { values }) => sum + (values[at] ?? 0), 0))
-  return [
-    times,
-    ...series.map(({ values }, index) => (isStacked ? stack(index) : values)),
-  ] as unknown as UPlot.AlignedData
-}
-
-/** Passes on what was dragged over, and removes the mark. */
-const zoomTo =
-  (onZoom: (from: number, to: number) => void) =>
-  (plot: UPlot): void => {
-    const { left, width } = plot.select
-    if (width < MIN_ZOOM_PX) return
-    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
-    onZoom(plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x'))
+/** Prints the time that an instant stands for: its days, or its day with hours and minutes. */
+function printInterval(from: number, seconds: number): string {
+  if (seconds >= DAY_SECONDS) {
+    // A day of 23 or 25 hours has its middle in itself.
+    const days = [from, from + seconds - DAY_SECONDS / 2].map((at) => printDay(toInstant(at)))
+    return [...new Set(days)].join(' – ')
   }
-
-interface Drawing extends Figures {
-  readonly onZoom: ((from: number, to: number) => void) | undefined
-}
-
-function makeOptions(box: HTMLElement, { times, series, print, onZoom }: Drawing): UPlot.Options {
-  // Half a bar on each side; a single instant gets a day.
-  const margin = ((times[1] ?? (times[0] ?? 0) + DAY_SECONDS) - (times[0] ?? 0)) / 2
-  const axis = {
-    stroke: () => resolveColor(box, 'text-quiet'),
-    grid: { stroke: () => resolveColor(box, 'text-line'), width: 1 },
-    ticks: { show: false },
-    font: `11px ${getComputedStyle(box).fontFamily}`,
-  }
-  const bars = UPlot.paths.bars?.({ size: [0.7, 24] })
-  return {
-    width: box.clientWidth || 320,
-    height: HEIGHT_PX,
-    // Leaves room for the second half of the last label.
-    padding: [8, 20, 0, 0],
-    cursor: { y: false, drag: { x: onZoom !== undefined, y: false, setScale: false } },
-    ...(onZoom && { hooks: { setSelect: [zoomTo(onZoom)] } }),
-    legend: { live: true },
-    ...(readTimeZone() === 'utc' && {
-      tzDate: (at: number) => UPlot.tzDate(new Date(at * 1000), 'UTC'),
-    }),
-    scales: {
-      // Not what uPlot suggests: around a single instant that is years.
-      x: { range: () => [(times[0] ?? 0) - margin, (times.at(-1) ?? 0) + margin] },
-      y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
-    },
-    axes: [
-      // Bars show where an instant is: lines across are for values.
-      {
-        ...axis,
-        grid: { show: false },
-        size: 28,
-        space: 56,
-        values: (_, splits) => printTicks(splits),
-      },
-      { ...axis, size: 64, values: (_, splits) => splits.map(print) },
-    ],
-    series: [
-      { label: t('Time'), value: (_, at) => (at === null ? '–' : printInstant(at)) },
-      ...series.map(({ name, kind, tone, values }, index): UPlot.Series => {
-        const resolveInk = () => resolveColor(box, `text-${tone}`)
-        return {
-          label: name,
-          stroke: resolveInk,
-          value: (_, __, ___, at) => printValue(values[at ?? -1], print),
-          points: { show: kind === 'line' && values.length < MAX_POINTS, size: 5, fill: resolveInk },
-          ...(kind === 'bars'
-            ? { fill: resolveInk, width: 0, ...(bars && { paths: bars }) }
-            : // A second line is told apart without its color too.
-              { width: 2, ...(index > 0 && { dash: [6, 3] }) }),
-        }
-      }),
-    ],
-  }
+  const [day = '', time = ''] = printTime(toInstant(from)).split(' ')
+  const [, end = ''] = printTime(toInstant(from + seconds)).split(' ')
+  const chars = seconds % MINUTE_SECONDS === 0 ? 'hh:mm'.length : 'hh:mm:ss'.length
+  return `${day} ${time.slice(0, chars)} – ${end.slice(0, chars)}`
 }
 
 const printValue = (value: number | null | undefined, print: Figures['print']): string =>
@@ -148,79 +51,197 @@ interface Row {
   readonly at: number
 }
 
-/** Calls `draw` when the theme changes. */
-function onThemeChange(draw: () => void): () => void {
-  const dark = matchMedia('(prefers-color-scheme: dark)')
-  const chosen = new MutationObserver(draw)
-  chosen.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] })
-  dark.addEventListener('change', draw)
-  return () => {
-    chosen.disconnect()
-    dark.removeEventListener('change', draw)
-  }
+/** A series as its drawing and its legend show it, and its place in the chart's own series. */
+type Marked = Series & { readonly index: number; readonly dash: readonly number[] } & {
+  readonly pattern: 'stripes' | 'bands' | null
 }
 
-export function Chart({ title, times, series, print, isStacked, cell, onZoom }: ChartProps) {
-  const box = useRef<HTMLDivElement>(null)
-  // As text, so that the chart is drawn again only when its figures change.
-  const shown = JSON.stringify({ times, series, isStacked })
-  const printing = useRef(print)
-  printing.current = print
-  const zooming = useRef(onZoom)
-  zooming.current = onZoom
-  const zooms = onZoom !== undefined
-  useEffect(() => {
-    const target = box.current
-    if (target === null) return
-    const figures: Drawing = {
-      ...JSON.parse(shown),
-      print: (value: number) => printing.current(value),
-      onZoom: zooms ? (from, to) => zooming.current?.(from, to) : undefined,
-    }
-    const draw = () => new UPlot(makeOptions(target, figures), toData(figures), target)
-    let plot = draw()
-    const resized = new ResizeObserver(() => plot.setSize({ width: target.clientWidth, height: HEIGHT_PX }))
-    resized.observe(target)
-    // Colors are read when the chart is drawn.
-    const stop = onThemeChange(() => {
-      plot.destroy()
-      plot = draw()
-    })
-    return () => {
-      stop()
-      resized.disconnect()
-      plot.destroy()
-    }
-  }, [shown, zooms])
+const mark = (series: readonly Series[]): Marked[] =>
+  series.map((one, index) => ({
+    ...one,
+    index,
+    dash: DASHES[index % DASHES.length] ?? [],
+    pattern: PATTERNS[one.tone] ?? null,
+  }))
+
+const SWATCH_TONES: Readonly<Record<Series['tone'], string>> = {
+  'series-1': 'text-series-1',
+  'series-2': 'text-series-2',
+  'series-3': 'text-series-3',
+  warn: 'text-warn',
+  bad: 'text-bad',
+  quiet: 'text-quiet',
+}
+
+const Swatch = ({ kind, tone, dash, pattern }: Marked) =>
+  kind === 'bars' ? (
+    <span aria-hidden="true" className={`swatch ${SWATCH_TONES[tone]}`} data-pattern={pattern} />
+  ) : (
+    <svg aria-hidden="true" className={SWATCH_TONES[tone]} width="16" height="8">
+      <line x2="16" y1="4" y2="4" stroke="currentColor" strokeWidth="2" strokeDasharray={dash.join(' ')} />
+    </svg>
+  )
+
+interface LegendProps {
+  readonly series: readonly Marked[]
+  readonly hidden: readonly string[]
+  onToggle(name: string): void
+}
+
+/** Names the series; each can be hidden. */
+const Legend = ({ series, hidden, onToggle }: LegendProps) => (
+  <div className="mt-1 flex flex-wrap gap-x-3 text-quiet text-xs">
+    {series.map((one) => (
+      <button
+        key={one.name}
+        type="button"
+        aria-pressed={!hidden.includes(one.name)}
+        className="inline-flex max-w-full items-center gap-1.5 rounded px-1 py-0.5 hover:text-ink aria-[pressed=false]:line-through"
+        onClick={() => onToggle(one.name)}
+      >
+        <Swatch {...one} />
+        <span className="truncate">{one.name}</span>
+      </button>
+    ))}
+  </div>
+)
+
+interface TooltipProps {
+  readonly interval: string
+  readonly left: number
+  /** True on the right half of the chart. */
+  readonly isLate: boolean
+  readonly series: readonly Marked[]
+  cell(series: number): ReactNode
+}
+
+/** Shows the values beside the pointer, on the side with more room. The plot's own label repeats them for screen readers. */
+const Tooltip = ({ interval, left, isLate, series, cell }: TooltipProps) => (
+  <div
+    aria-hidden="true"
+    className={`pointer-events-none absolute top-1 z-1 min-w-36 max-w-64 rounded-md border border-line bg-surface px-2.5 py-1.5 text-xs shadow-lg ${isLate ? '-translate-x-full' : ''}`}
+    style={{ left: isLate ? left - 12 : left + 12 }}
+  >
+    <p className="tabular whitespace-nowrap pb-1 font-medium">{interval}</p>
+    {series.map((one) => (
+      <p key={one.name} className="flex items-center gap-1.5">
+        <Swatch {...one} />
+        <span className="truncate text-quiet">{one.name}</span>
+        <span className="tabular ml-auto pl-3">{cell(one.index)}</span>
+      </p>
+    ))}
+  </div>
+)
+
+interface ReadableProps extends Omit<ChartProps, 'series' | 'query'> {
+  readonly series: readonly Marked[]
+}
+
+/** The plot with its tooltip. With the focus, the arrow keys go from instant to instant, as on a slider. */
+function Readable({ title, times, series, print, isStacked, bucketSeconds, cell, onZoom }: ReadableProps) {
+  const [point, setPoint] = useState<Point | null>(null)
+  const last = times.length - 1
+  const at = point === null ? null : Math.min(point.at, last)
+  const now = at ?? last
+  const from = times[now] ?? 0
+  const next = (times[now + 1] ?? from) - from || from - (times[now - 1] ?? from - DAY_SECONDS)
+  const interval = printInterval(from, bucketSeconds ?? next)
+  const onKey = (event: KeyboardEvent) => {
+    const places = { ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: last }
+    if (event.key === 'Escape') return setPoint(null)
+    const place = places[event.key as keyof typeof places]
+    if (place === undefined) return
+    event.preventDefault()
+    show(at === null ? now : Math.min(Math.max(place, 0), last))
+  }
+  // The plot says where the instant is.
+  const show = (place: number) => setPoint((before) => ({ at: place, left: before?.left ?? 0 }))
+  return (
+    <div
+      role="slider"
+      tabIndex={0}
+      aria-label={title}
+      aria-valuemin={0}
+      aria-valuemax={last}
+      aria-valuenow={now}
+      aria-valuetext={`${interval}: ${series
+        .map(({ name, values }) => `${name} ${printValue(values[now], print)}`)
+        .join(', ')}`}
+      className="relative isolate min-h-40 rounded"
+      onKeyDown={onKey}
+      onFocus={({ currentTarget }) => currentTarget.matches(':focus-visible') && show(last)}
+      onBlur={() => setPoint(null)}
+    >
+      <Suspense fallback={<Skeleton rows={SKELETON_ROWS} />}>
+        <Plot
+          times={times}
+          series={series}
+          print={print}
+          isStacked={isStacked}
+          at={at}
+          onPoint={(given) =>
+            setPoint((before) => (before?.at === given?.at && before?.left === given?.left ? before : given))
+          }
+          onZoom={onZoom}
+        />
+      </Suspense>
+      {point !== null && at !== null && point.left > 0 && (
+        <Tooltip
+          interval={interval}
+          left={point.left}
+          isLate={at > last / 2}
+          series={series}
+          cell={(index) => {
+            const value = series.find((one) => one.index === index)?.values[at]
+            return cell?.(index, at) ?? printValue(value, print)
+          }}
+        />
+      )}
+    </div>
+  )
+}
+
+export function Chart({ title, query, series, ...rest }: ChartProps) {
+  const { times, print, cell } = rest
+  const [hidden, setHidden] = useState<readonly string[]>([])
+  const marked = mark(series)
+  const isWaiting = query !== undefined && (query.isPending || query.error !== null)
+  const isEmpty = series.every(({ values }) => values.every((value) => value === null))
   const columns: Column<Row>[] = [
-    { name: t('Time'), isTime: true, cell: ({ time }) => printInstant(time) },
+    { name: t('Time'), isTime: true, cell: ({ time }) => printTime(toInstant(time)) },
     ...series.map(({ name, values }, index) => ({
       name,
       isNumber: true,
-      cell: ({ at }: Row) => {
-        const value = values[at]
-        return cell?.(index, at) ?? printValue(value, print)
-      },
+      cell: ({ at }: Row) => cell?.(index, at) ?? printValue(values[at], print),
     })),
   ]
   const rows = times.map((time, at) => ({ time, at }))
+  const toggle = (name: string) =>
+    setHidden((now) => (now.includes(name) ? now.filter((one) => one !== name) : [...now, name]))
   return (
     <figure className="min-w-0 rounded-lg border border-line bg-surface p-3">
       <figcaption className="flex justify-between gap-2 px-1 pb-1 text-sm">
         <span className="font-medium">{title}</span>
         <span className="text-quiet text-xs">{readZoneName()}</span>
       </figcaption>
-      <div ref={box} aria-hidden="true" className="chart min-w-0 overflow-hidden">
-        {INK.map((ink) => (
-          <span key={ink} data-ink={ink} className={`hidden ${ink}`} />
-        ))}
-      </div>
-      <details className="mt-1 text-sm">
-        <summary className="rounded px-1 text-quiet text-xs">{t('As a table')}</summary>
-        <div className="max-h-64 overflow-y-auto">
-          <Table caption={title} rows={rows} toKey={({ time }) => String(time)} columns={columns} />
+      {isWaiting ? (
+        <QueryState query={query} rows={SKELETON_ROWS} />
+      ) : isEmpty ? (
+        <div className="flex min-h-40 flex-col justify-center text-quiet text-sm">
+          <EmptyState title={t('Nothing in this period')} />
         </div>
-      </details>
+      ) : (
+        <>
+          <Readable {...rest} title={title} series={marked.filter(({ name }) => !hidden.includes(name))} />
+          <Legend series={marked} hidden={hidden} onToggle={toggle} />
+          <details className="mt-1 text-sm">
+            <summary className="rounded px-1 text-quiet text-xs">{t('As a table')}</summary>
+            <div className="max-h-64 overflow-y-auto">
+              <Table caption={title} rows={rows} toKey={({ time }) => String(time)} columns={columns} />
+            </div>
+          </details>
+        </>
+      )}
     </figure>
   )
 }

@@ -9,7 +9,7 @@ export interface Fields {
   readonly isRestored: boolean
   /** Goes back to what the form began with, and removes the draft. */
   forget(): void
-  /** Takes what is typed as saved, and removes the draft. */
+  /** Takes what was sent as saved, and removes the draft. What its user has typed since then stays a change. */
   keep(): void
 }
 
@@ -44,21 +44,23 @@ function findChanges<Values extends object>(saved: Values, values: Values): Part
  * @param draft the name of the draft, with the id of what the form is about; null for secrets, which nothing keeps
  */
 export function useFields<Values extends object>(draft: string | null, initial: Values | (() => Values)) {
-  const [{ saved, values, isRestored }, setState] = useState(() => {
-    const saved = typeof initial === 'function' ? initial() : initial
+  const given = typeof initial === 'function' ? initial() : initial
+  const begun = JSON.stringify(given)
+  const [{ saved, values, isRestored, ...former }, setState] = useState(() => {
     const kept = draft === null ? null : readDraft<Partial<Values>>(draft)
-    return { saved, values: { ...saved, ...kept }, isRestored: kept !== null }
+    return { begun, saved: given, values: { ...given, ...kept }, isRestored: kept !== null }
   })
-  const changes = findChanges(saved, values)
-  const isChanged = Object.keys(changes).length > 0
-  const kept = isChanged ? JSON.stringify(changes) : null
+  // Someone else has changed what the form is about: fields follow, except those that their user has changed.
+  if (former.begun !== begun)
+    setState({ begun, saved: given, values: { ...given, ...findChanges(saved, values) }, isRestored })
+  const isChanged = Object.keys(findChanges(saved, values)).length > 0
   useEffect(() => {
-    if (draft !== null) storeDraft(draft, kept === null ? null : JSON.parse(kept))
-  }, [draft, kept])
+    if (draft !== null) storeDraft(draft, isChanged ? findChanges(saved, values) : null)
+  }, [draft, isChanged, saved, values])
   const settle = (toValues: (now: { saved: Values; values: Values }) => Values) => {
     // The form may be gone before an effect removes the draft.
     if (draft !== null) storeDraft(draft, null)
-    setState((now) => ({ saved: toValues(now), values: toValues(now), isRestored: false }))
+    setState((now) => ({ ...now, saved: toValues(now), values: toValues(now), isRestored: false }))
   }
   const set = (changed: Partial<Values>) =>
     setState((now) => ({ ...now, values: { ...now.values, ...changed } }))
@@ -71,7 +73,14 @@ export function useFields<Values extends object>(draft: string | null, initial: 
     /** Takes these values as saved. */
     reset: (values: Values) => settle(() => values),
     forget: () => settle(({ saved }) => saved),
-    keep: () => settle(({ values }) => values),
+    keep: () => {
+      if (draft !== null) storeDraft(draft, null)
+      setState((now) => {
+        const names = Object.keys(findChanges(now.saved, now.values)) as (keyof Values)[]
+        const sent = Object.fromEntries(names.map((name) => [name, values[name]]))
+        return { ...now, saved: { ...now.saved, ...sent }, isRestored: false }
+      })
+    },
     field: <Name extends keyof Values & string>(name: Name) => ({
       name,
       value: values[name],

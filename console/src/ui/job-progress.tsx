@@ -4,7 +4,7 @@ import { t } from '../i18n.ts'
 
 export function JobProgress({ done, total }: { readonly done: number; readonly total: number }) {
   return (
-    <span role="status" className="flex min-w-60 flex-1 items-center gap-4">
+    <span className="flex min-w-60 flex-1 items-center gap-4">
       <progress
         className="h-2 min-w-40 flex-1 accent-accent"
         aria-label={t('Progress')}

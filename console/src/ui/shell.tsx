@@ -1,11 +1,11 @@
 /** The frame of every page: navigation, account, and the reader's settings. */
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { onlineManager, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet, useMatches, useNavigate } from '@tanstack/react-router'
-import { lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { lazy, Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { AccountSwitcher } from '../account-switcher.tsx'
 import { isSessionEnd, request, setCsrfToken } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
-import { useAccount, useSession } from '../api/session.ts'
+import { sessionQuery, useAccount, useSession } from '../api/session.ts'
 import { endView, readViewedAccount } from '../api/viewing.ts'
 import { forgetOtherUsers, forgetUser } from '../drafts.ts'
 import { readTimeZone, storeTimeZone } from '../format.ts'
@@ -13,6 +13,7 @@ import { chooseLanguage, LANGUAGES, type Language, t, useLanguage } from '../i18
 import { NAVIGATION } from '../navigation.ts'
 import { SessionQuestions } from '../session-questions.tsx'
 import { applyTheme, THEMES, type Theme, theme } from '../theme.ts'
+import { whenIdle } from '../when-idle.ts'
 import { Button } from './button.tsx'
 import { SelectField } from './form.tsx'
 import { EmptyState, FormError } from './states.tsx'
@@ -23,7 +24,8 @@ const loadPalette = () => import('./palette.tsx')
 const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }))
 /** The id of its input. */
 const PALETTE_INPUT = 'palette-input'
-const REQUESTS_REFRESH_MS = 30_000
+/** How often a page that has lost the service looks for it. */
+const LOST_RETRY_MS = 3_000
 const SHORTCUT = /mac|iphone|ipad/i.test(navigator.platform) ? '⌘K' : 'Ctrl K'
 
 function Settings() {
@@ -78,20 +80,29 @@ function useMaySee(): boolean {
 function PendingRequests() {
   const { account_id, role } = useAccount()
   const isDecider = role === 'owner' || role === 'admin'
-  const { data } = useGet(
-    'listKeyRequests',
-    { account_id, state: 'pending' },
-    { enabled: isDecider, refetchInterval: REQUESTS_REFRESH_MS },
-  )
+  const { data } = useGet('listKeyRequests', { account_id, state: 'pending' }, { enabled: isDecider })
   if (!data || data.data.length === 0) return null
   return (
     <span className="ml-auto rounded-full bg-accent px-1.5 font-medium text-on-accent text-xs">
-      {data.data.length}
-      {data.has_more && '+'}
-      <span className="sr-only"> {t('requests for keys')}</span>
+      <span aria-hidden="true">
+        {data.data.length}
+        {data.has_more && '+'}
+      </span>
+      <span className="sr-only">
+        {t('{count, plural, one {# request for a key} other {# requests for keys}}', {
+          count: data.data.length,
+        })}
+      </span>
     </span>
   )
 }
+
+const Brand = () => (
+  <span className="flex items-center gap-2.5 font-semibold text-lg tracking-tight">
+    <span aria-hidden="true" className="gate h-4 w-2.5 rounded-sm" />
+    Tollgate
+  </span>
+)
 
 interface NavigationProps {
   onSearch(): void
@@ -117,9 +128,8 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
   })
   return (
     <div className="flex h-full flex-col gap-4 overflow-y-auto p-3">
-      <p className="flex items-center gap-2.5 px-2 pt-1 font-semibold text-lg tracking-tight">
-        <span aria-hidden="true" className="gate h-4 w-2.5 rounded-sm" />
-        Tollgate
+      <p className="px-2 pt-1">
+        <Brand />
       </p>
       <AccountSwitcher />
       <Button
@@ -195,10 +205,8 @@ function usePalette() {
   const [typed, setTyped] = useState<string | null>(null)
   const isOpen = typed !== null
   const isFocused = useRef(false)
-  useEffect(() => {
-    // Loaded before it is needed, so that it opens at once.
-    void loadPalette().catch(() => undefined)
-  }, [])
+  // Loaded before it is needed, so that it opens at once, but after the page.
+  useEffect(() => whenIdle(() => void loadPalette().catch(() => undefined)), [])
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const { key, altKey } = event
@@ -240,6 +248,23 @@ function ViewNotice() {
   )
 }
 
+const subscribeOnline = onlineManager.subscribe.bind(onlineManager)
+
+/** Says that the service is away, and looks for it; with its first answer, all that the page shows is read again. */
+function LostNotice() {
+  const isOnline = useSyncExternalStore(subscribeOnline, () => onlineManager.isOnline())
+  useQuery({ ...sessionQuery, refetchInterval: isOnline ? false : LOST_RETRY_MS })
+  if (isOnline) return null
+  return (
+    <p
+      role="status"
+      className="fixed bottom-4 left-1/2 z-20 -translate-x-1/2 rounded-lg border border-warn bg-warn-wash px-4 py-2 font-medium text-warn shadow-lg"
+    >
+      {t('Connection lost, trying again')}
+    </p>
+  )
+}
+
 export function Shell() {
   useLanguage()
   const [isOpen, setOpen] = useState(false)
@@ -260,7 +285,7 @@ export function Shell() {
         <Navigation onSearch={palette.open} />
       </aside>
       <header className="flex items-center justify-between border-line border-b bg-surface px-4 py-2 md:hidden">
-        <span className="font-semibold">Tollgate</span>
+        <Brand />
         <Button aria-haspopup="dialog" aria-expanded={isOpen} onClick={() => setOpen(true)}>
           {t('Menu')}
         </Button>
@@ -281,6 +306,7 @@ export function Shell() {
         )}
       </main>
       <SessionQuestions />
+      <LostNotice />
       <Toasts />
       {palette.typed !== null && (
         <Suspense>

@@ -38,7 +38,7 @@ export const Table = <Row,>({ caption, columns, rows, toKey = readId }: TablePro
             <th
               key={name}
               scope="col"
-              className={`px-3 py-2 font-medium tracking-wide whitespace-nowrap ${isNumber ? 'text-right' : ''}`}
+              className={`px-3 py-2 font-medium tracking-wide ${isNumber ? 'text-right' : ''}`}
             >
               {isTime ? nameInZone(name) : name}
             </th>

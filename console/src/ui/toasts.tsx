@@ -20,6 +20,8 @@ function show(next: readonly Notice[]): void {
   for (const listener of listeners) listener()
 }
 
+const close = (id: number): void => show(notices.filter((one) => one.id !== id))
+
 /** Shows a notice for a few seconds; a screen reader reads it when idle. */
 export function notify(text: string): void {
   count += 1
@@ -33,13 +35,11 @@ const onNotices = (listener: () => void): (() => void) => {
 
 function Toast({ id, text }: Notice) {
   const [isHeld, setHeld] = useState(false)
-  const close = () => show(notices.filter((one) => one.id !== id))
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the time begins anew only when the reader lets go.
   useEffect(() => {
     if (isHeld) return
-    const timer = setTimeout(close, SHOWN_MS)
+    const timer = setTimeout(() => close(id), SHOWN_MS)
     return () => clearTimeout(timer)
-  }, [isHeld])
+  }, [isHeld, id])
   return (
     <li
       onPointerEnter={() => setHeld(true)}
@@ -49,7 +49,7 @@ function Toast({ id, text }: Notice) {
       className="flex items-center justify-between gap-3 rounded-lg border border-line bg-surface px-4 py-2.5 shadow-lg"
     >
       <p className="font-medium">{text}</p>
-      <Button kind="quiet" onClick={close}>
+      <Button kind="quiet" onClick={() => close(id)}>
         {t('Close')}
       </Button>
     </li>

@@ -58,7 +58,7 @@ export class RouteChoice {
     const { pin } = this.admitted
     const { health } = this.#deps
     const tried = this.#triedHere
-    const open = routes.length === 1 ? routes : health.listAvailable(routes, readChannelId)
+    const open = health.listAvailable(routes, readChannelId)
     // A call that was admitted before its channels were paused makes its first attempt.
     const others = tried.length === 0 ? routes : health.listActive(routes, readChannelId)
     const rank = this.#rank()
@@ -78,8 +78,8 @@ export class RouteChoice {
 
   /** Returns the order of routes of one priority, where the model asks for one; null: by weight. */
   #rank(): RankRoute | null {
-    const { model, routes } = this.served
-    if (model.strategy === 'priority' || routes.length === 1) return null
+    const { model } = this.served
+    if (model.strategy === 'priority') return null
     if (model.strategy === 'least_latency')
       return this.#random() < MEASURING_SHARE ? null : this.#deps.health.latencies.of
     const { call, request } = this.admitted

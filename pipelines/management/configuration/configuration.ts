@@ -25,8 +25,6 @@ export interface ConfigurationServices {
   readonly processReports: () => Promise<readonly ProcessReport[] | null>
 }
 
-type Edit = z.output<(typeof editConfiguration)['input']>['edits'][number]
-
 const SECRET_FIELDS = ['api_key', 'api_keys', 'auth', 'headers']
 const isSecret = (field: string): boolean => SECRET_FIELDS.includes(field)
 
@@ -46,16 +44,17 @@ function checkText(file: EditableConfiguration, text: string) {
 
 /** @throws Failure `invalid_request` for an edit that only an editor of text can make */
 function editText(
-  { change, add, remove }: ConfigurationEditor,
-  given: string,
-  edits: readonly Edit[],
-): string {
+  { read, change, add, remove, find }: ConfigurationEditor,
+  given: z.output<(typeof editConfiguration)['input']>,
+) {
   try {
-    return edits.reduce((text, edit) => {
+    const text = given.edits.reduce((text, edit) => {
       if (edit.kind === 'add') return add(text, edit.list, edit.entry)
       if (edit.kind === 'remove') return remove(text, edit.list, edit.id)
       return change(text, edit.list, edit.id, edit.changes as readonly FieldChange[])
-    }, given)
+    }, given.text)
+    const found = given.find ? find(text, given.find.list, given.find.id, given.find.path) : null
+    return { text, models: [...read(text, 'models')], channels: [...read(text, 'channels')], found }
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     throw new Failure('invalid_request', error.message)
@@ -78,10 +77,7 @@ export const configurationOperations = [
       other_hosts: [...hosts].filter((other) => other !== host).sort(),
     }
   }),
-  implement(editConfiguration, async (_, { text: given, edits }, { edit: editor }) => {
-    const text = editText(editor, given, edits)
-    return { text, models: [...editor.read(text, 'models')], channels: [...editor.read(text, 'channels')] }
-  }),
+  implement(editConfiguration, async (_, input, { edit }) => editText(edit, input)),
   implement(checkConfiguration, async (_, { text }, { file }) => checkText(file, text)),
   implement(applyConfiguration, async ({ write }, { text, digest }, { file }) => {
     const before = file.read()

@@ -35,7 +35,7 @@ const allows = ['owner', 'admin', 'billing', 'member'] as const
 
 export const listCalls = operation('listCalls', {
   summary: 'List calls of an account, with every filter of the call log.',
-  details: 'A member of an organization sees the calls of their own keys.',
+  details: 'A member of an organization sees only calls made with their own keys.',
   input: z.object({
     account_id: accountId,
     ...filters,

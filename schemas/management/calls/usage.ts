@@ -22,7 +22,8 @@ export const USAGE_DIMENSIONS = ['model', 'key', 'member', 'status'] as const
 
 export const showUsage = operation('showUsage', {
   summary: 'Sum up the calls of an account by day and by model, key, member or status.',
-  details: 'A window has at most 365 days. A member of an organization sees the calls of their own keys.',
+  details:
+    'A window has at most 365 days. A member of an organization sees only calls made with their own keys.',
   input: z.object({
     account_id: accountId,
     key_id: logQuery.shape.key_id,
@@ -57,7 +58,7 @@ export const sumSessions = operation('sumSessions', {
   summary: 'Sum up the calls of an account by session, to see what a conversation or a run of an agent cost.',
   details:
     'A client names the session of a call in a header. Calls without one do not count. A window has at most 365 days. ' +
-    'A member of an organization sees the calls of their own keys.',
+    'A member of an organization sees only calls made with their own keys.',
   input: z.object({
     account_id: accountId,
     key_id: logQuery.shape.key_id,

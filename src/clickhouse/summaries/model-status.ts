@@ -1,4 +1,4 @@
-/** How the calls of each model ended lately, over all accounts: what became of them for the customers. */
+/** Counts, for each model over all accounts, the calls that succeeded and failed as customers saw them. */
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { LogWindow } from '../../core/call-log/window.ts'
 import { readRows } from '../connection.ts'
@@ -12,7 +12,7 @@ export interface Outcomes {
 
 export interface ModelOutcomes extends Outcomes {
   readonly model: string
-  /** Of the newest calls alone. */
+  /** Counts only the newest calls. */
   readonly newest: Outcomes
 }
 

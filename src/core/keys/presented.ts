@@ -1,5 +1,5 @@
 /** The places of a key in a request. See docs/api-rules.md, "Finding the key". */
-import { KEY_LENGTH_CHARS, KEY_PATTERN } from '../../../schemas/accounts/key.ts'
+import { KEY_PATTERN } from '../../../schemas/accounts/key.ts'
 
 /** Reads a header by its lower-case name; the empty string when it is absent. */
 export type HeaderLookup = (name: string) => string
@@ -26,11 +26,7 @@ function findNamedKey(header: HeaderLookup, names: readonly string[]): string | 
 }
 
 function findQueryKey(query: string): string | null {
-  if (query !== '' && query.includes('key=')) {
-    const value = new URLSearchParams(query).get('key')
-    if (value !== null && value !== '') return value
-  }
-  return null
+  return query.includes('key=') ? new URLSearchParams(query).get('key') || null : null
 }
 
 /** Returns the query without its key. */
@@ -48,9 +44,8 @@ export function findBearerToken(header: HeaderLookup): string | null {
   // Not `trim`, which also takes characters away that are no space in a header.
   let [start, end] = [SCHEME.length, value.length]
   while (value[start] === ' ') start++
-  while (end > start && value[end - 1] === ' ') end--
+  while (value[end - 1] === ' ') end--
   return value.slice(start, end)
 }
 
-export const isWellFormedKey = (key: string): boolean =>
-  key.length === KEY_LENGTH_CHARS && KEY_PATTERN.test(key)
+export const isWellFormedKey = (key: string): boolean => KEY_PATTERN.test(key)

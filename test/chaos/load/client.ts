@@ -97,7 +97,7 @@ type Read = Pick<CallLine, 'code' | 'usage' | 'answerId' | 'state'>
 /** Reads a JSON body, or the data of all events: the last usage counts. */
 function readAnswer(text: string): Read {
   let read: Read = { code: null, usage: null, answerId: null, state: null }
-  for (const part of text.startsWith('{') ? [text] : text.split('\n').map(dataOf)) {
+  for (const part of text.startsWith('{') ? [text] : text.split('\n').map(readData)) {
     const value = parse(part)
     if (value === null) continue
     read = {
@@ -117,7 +117,7 @@ interface Body {
   readonly usage?: { readonly prompt_tokens?: number; readonly completion_tokens?: number } | null
 }
 
-const dataOf = (line: string): string => (line.startsWith('data: ') ? line.slice('data: '.length) : '')
+const readData = (line: string): string => (line.startsWith('data: ') ? line.slice('data: '.length) : '')
 
 const tokensOf = ({ prompt_tokens = 0, completion_tokens = 0 }: NonNullable<Body['usage']>) => ({
   input: prompt_tokens,

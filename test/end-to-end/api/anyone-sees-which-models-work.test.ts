@@ -1,5 +1,6 @@
 /** `GET /v1/status` says to everybody which models work, from memory, without numbers and names of providers. */
 import t from 'tap'
+import { type ServiceStatus, serviceStatus } from '../../../schemas/status.ts'
 import { signIn } from '../../support/manage.ts'
 import { startService, testConfig, until } from '../../support/service.ts'
 import { say } from '../support.ts'
@@ -18,21 +19,15 @@ const CONFIG = testConfig({
   placeholder: { extra: 'callable: false', served: false },
 })
 
-interface Model {
-  readonly id: string
-  readonly status: string
-  readonly success_rate: number | null
-  readonly days: readonly { readonly date: string; readonly success_rate: number | null }[]
-}
+type Model = ServiceStatus['models'][number]
 
 t.test('status', async (t) => {
   const service = await startService(t, { config: CONFIG })
   const { baseUrl, engines, database } = service
   const { key } = await service.newKey('1000000')
   const ask = () => fetch(`${baseUrl}/v1/status`)
-  // biome-ignore lint/suspicious/noExplicitAny: the tests read some of its fields.
-  const read = async (): Promise<any> => (await ask()).json()
-  const find = async (id: string): Promise<Model> => (await read()).models.find((one: Model) => one.id === id)
+  const read = async (): Promise<ServiceStatus> => serviceStatus.parse(await (await ask()).json())
+  const find = async (id: string): Promise<Model> => (await read()).models.find((one) => one.id === id)!
   const call = (model: string, more: object = {}) =>
     service.chat(key, { model, messages: say('hi'), max_tokens: 1, ...more })
   const operator = await signIn(service, { role: 'operator' })
@@ -41,7 +36,7 @@ t.test('status', async (t) => {
     const response = await ask()
     t.equal(response.status, 200)
     t.equal(response.headers.get('cache-control'), 'public, max-age=10')
-    const { models, status } = (await response.json()) as { models: Model[]; status: string }
+    const { models, status } = (await response.json()) as ServiceStatus
     t.strictSame(
       models.map((model) => [model.id, model.status, model.success_rate]),
       [
@@ -97,7 +92,7 @@ t.test('status', async (t) => {
     const again = await operator.send('POST', '/installation/status-notes', note, headers)
     t.equal(again.body.id, id, 'posted once')
     await until('it is public', async () => (await read()).notes.length === 1)
-    t.strictSame(Object.keys((await read()).notes[0]).sort(), [
+    t.strictSame(Object.keys((await read()).notes[0]!).sort(), [
       'begins_at',
       'ends_at',
       'id',
@@ -118,7 +113,7 @@ t.test('status', async (t) => {
     t.match(await operator.send('POST', '/installation/status-notes/note_x/resolve', {}), { status: 404 })
     t.same((await operator.send('GET', '/installation/status-notes')).body.data, [])
     t.match((await operator.send('GET', '/installation/status-notes?open=false')).body.data, [{ id }])
-    await until('its end is public', async () => (await read()).notes[0].resolved_at !== null)
+    await until('its end is public', async () => (await read()).notes[0]?.resolved_at !== null)
     const acts = await database.auditRecord.list({ subjectId: id, limit: 5 })
     t.same(
       acts.map(({ action, actor }) => [action, actor]),
@@ -150,7 +145,7 @@ t.test('status', async (t) => {
       const answers = await Promise.all(Array.from({ length: FLOOD }, read))
       for (const one of answers) t.strictSame(one.models, before.models)
       const note = await operator.send('POST', '/installation/status-notes', { text: 'The log is down.' })
-      await until('the note is public', async () => (await read()).notes[0].id === note.body.id)
+      await until('the note is public', async () => (await read()).notes[0]?.id === note.body.id)
       t.ok((await read()).measured_at >= before.measured_at)
       t.strictSame((await read()).models, before.models)
       await service.kill()

@@ -19,7 +19,7 @@ const PROVING: Readonly<Partial<Record<ChatProtocol, string>>> = {
   responses: 'sim-gpt@reasoning_sealed',
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: bodies of four protocols, of which a test reads a few fields.
+// biome-ignore lint/suspicious/noExplicitAny: the bodies of four protocols have no type in common, and each test reads only a few fields.
 type Json = Record<string, any>
 
 interface Turns {

@@ -174,7 +174,7 @@ export async function reading(client: TollgateClient): Promise<void> {
   check(JSON.stringify(tools).includes('search_wiki'), 'MCP has its tools')
 }
 
-/** Reads last: each call of before has its row. */
+/** Runs last, when every earlier call has its row in the log. */
 export async function records(client: TollgateClient): Promise<void> {
   const balance = await dataOf(client.GET('/v1/key/balance'))
   check(Number(balance.remaining) > 0, 'a balance is left')

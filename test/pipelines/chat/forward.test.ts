@@ -622,6 +622,15 @@ t.test('equal channels are chosen by strategy', async (t) => {
     t.equal(servedBy({ ...options, random: () => 0.01 }), 'slow', 'a few calls measure the others')
   })
 
+  t.test('the only one is chosen by any strategy, paused since its call was admitted or not', async (t) => {
+    for (const strategy of ['priority', 'least_cost', 'least_latency'])
+      for (const held of [[], [['only', 'paused']] as const]) {
+        const health = new ChannelHealth()
+        health.hold(new Map(held))
+        t.equal(servedBy({ channels: ['only'], modelFields: { strategy }, health }), 'only', strategy)
+      }
+  })
+
   t.test('by default equals share by weight', async (t) => {
     const options = { channels: ['a', 'b'], channelFields: { a: { priority: 0 }, b: { priority: 0 } } }
     t.equal(servedBy({ ...options, random: () => 0.1 }), 'a')

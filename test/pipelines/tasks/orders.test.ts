@@ -459,6 +459,71 @@ t.test('capped keys order within their cap', async (t) => {
   })
 })
 
+t.test('a submit ends in time', async (t) => {
+  const tasks = await startTasks(t)
+  const { upstream, database } = tasks
+  const client = new UpstreamClient()
+  t.teardown(() => client.close())
+  const calls = openMediaCalls(client, tasks.storage, authorizerOf)
+  const { ladderTimeoutMs, submitTimeoutMs } = TASK_RULES.video
+
+  /**
+   * Submits an order to a worker by whose clock `age` has passed since, and after the first attempt `ageAfter`; returns the
+   * time that each attempt got.
+   */
+  async function submitLate(age: number, more: Partial<TaskOrder> = {}, ageAfter = age, plan = {}) {
+    const prompt = `${age} ${ageAfter} ${more.deadlineMs}`
+    upstream.plans.set(prompt, plan)
+    const account = await tasks.newAccount()
+    const order = tasks.order(account, 'film', prompt, more)
+    const { submittedAt, requestId } = order.caller.request
+    const given: number[] = []
+    const worker = tasks.worker(t, {
+      now: () => submittedAt + (given.length === 0 ? age : ageAfter),
+      calls: {
+        ...calls,
+        send(request, options) {
+          // The worker also asks for tasks that were accepted before.
+          if (request.method === 'POST') given.push(options.timeoutMs)
+          return calls.send(request, options)
+        },
+      },
+    })
+    const error: unknown = await tasks.submit(order).then(
+      () => null,
+      (reason: unknown) => reason,
+    )
+    worker.kill()
+    const { call } = await database.calls.find(requestId)
+    return { error, call, given, wallet: await tasks.walletOf(account) }
+  }
+
+  t.test('one that no process took on in time is refused, and nothing is sent', async (t) => {
+    const { error, call, given, wallet } = await submitLate(ladderTimeoutMs)
+    t.match(error, { code: 'service_unavailable' })
+    t.match(call, { error_code: 'service_unavailable', cost: '0' })
+    t.same(given, [])
+    t.match(wallet, UNTOUCHED)
+  })
+
+  t.test('an attempt has what is left of the time of the submit, or of the task', async (t) => {
+    t.same((await submitLate(0)).given[0], submitTimeoutMs)
+    t.same((await submitLate(ladderTimeoutMs - 7_000)).given[0], 7_000)
+    t.same((await submitLate(2_000, { deadlineMs: 9_000 })).given[0], 7_000)
+  })
+
+  t.test('another channel is tried as long as an attempt is worthwhile', async (t) => {
+    const end = ladderTimeoutMs - 100
+    const refused = { submit: 503 }
+    const tried = await submitLate(0, {}, end, refused)
+    t.same(tried.given, [submitTimeoutMs, 100])
+    const cut = await submitLate(0, {}, end + 1, refused)
+    t.same(cut.given, [submitTimeoutMs])
+    t.match(cut.error, { code: 'upstream_timeout', status: 504 })
+    t.match(cut.wallet, UNTOUCHED)
+  })
+})
+
 t.test('lost submits free the money', async (t) => {
   // Submits of which nobody knows what became, and races around them. See docs/failure-modes.md, "Money", row 19.
   const tasks = await startTasks(t)

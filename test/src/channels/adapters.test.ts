@@ -530,19 +530,19 @@ t.test('models of one provider take different fields', async (t) => {
     'DashScope: references keep the order of the request; from Wan 2.7 on all is one list',
     async (t) => {
       const channel = channelOf('dashscope', 'https://dashscope.example/api/v1')
-      const inputOf = (model: string, ...content: object[]) => {
+      const encodeInput = (model: string, ...content: object[]) => {
         const request = dashscope.submit(channel, submitOf({ ...film, content: [words, ...content] }, model))
         t.match(request.url, /video-generation\/video-synthesis$/)
         const { input } = jsonOf(request) as { input: Record<string, unknown> }
         return input
       }
       const [one, two] = [image('1', 'reference'), image('2', 'reference')]
-      t.strictSame(inputOf('wan2.6-r2v', one, video, two), {
+      t.strictSame(encodeInput('wan2.6-r2v', one, video, two), {
         prompt: 'the dough rises',
         reference_urls: ['1.png', 'a.mp4', '2.png'].map(linkTo),
       })
       const kinds = (model: string, ...content: object[]) =>
-        (inputOf(model, ...content).media as { type: string; url: string }[]).map(
+        (encodeInput(model, ...content).media as { type: string; url: string }[]).map(
           ({ type, url }) => `${type} ${url.slice(-5)}`,
         )
       t.strictSame(kinds('wan2.7-i2v', image('a'), image('z', 'last_frame')), [
@@ -566,8 +566,8 @@ t.test('models of one provider take different fields', async (t) => {
         'reference_image a.png',
         'reference_image b.png',
       ])
-      t.strictSame(inputOf('wan2.7-t2v'), { prompt: 'the dough rises' })
-      t.strictSame(inputOf('wan2.6-r2v', image('1'), video), {
+      t.strictSame(encodeInput('wan2.7-t2v'), { prompt: 'the dough rises' })
+      t.strictSame(encodeInput('wan2.6-r2v', image('1'), video), {
         prompt: 'the dough rises',
         reference_urls: ['1.png', 'a.mp4'].map(linkTo),
       })

@@ -1,17 +1,29 @@
 /** Keys, identifiers, addresses, and the rules of people. */
 import fc from 'fast-check'
 import t from 'tap'
-import { KEY_LENGTH_CHARS } from '../../../schemas/accounts/key.ts'
 import { AddressList, normalizeNetwork } from '../../../src/core/keys/address-list.ts'
-import { normalizeAddress } from '../../../src/core/keys/address-prefix.ts'
+import { addressPrefix, clientNetwork, normalizeAddress } from '../../../src/core/keys/address-prefix.ts'
+import {
+  deriveCsrfToken,
+  generateManagementToken,
+  generateToken,
+  hashToken,
+  isManagementToken,
+  shownTokenPrefix,
+} from '../../../src/core/keys/bearer-token.ts'
 import { newId, ulid } from '../../../src/core/keys/ids.ts'
 import {
+  answerSealId,
   deriveKeyMaterial,
   generateApiKey,
   generateMasterKey,
+  mailSealId,
   SealError,
   shownPrefix,
+  totpSealId,
+  webhookSealId,
 } from '../../../src/core/keys/material.ts'
+import { operatorAccess, sameToken } from '../../../src/core/keys/operator-access.ts'
 import {
   findBearerToken,
   findHeaderKey,
@@ -38,7 +50,7 @@ t.test('key material', async (t) => {
     t.equal(new Set(keys).size, keys.length)
     for (const key of keys) {
       t.ok(isWellFormedKey(key))
-      t.equal(key.length, KEY_LENGTH_CHARS)
+      t.equal(key.length, 'sk-tollgate-'.length + 64)
     }
     const key = keys[0]!
     for (const not of [
@@ -103,6 +115,53 @@ t.test('key material', async (t) => {
     t.end()
   })
 
+  t.test('a later master key keeps the secrets of an earlier one, and another opens none', async (t) => {
+    const { secrets } = material
+    const later = deriveKeyMaterial(generateMasterKey())
+    const sealed = later.sealSecrets(secrets)
+    t.same(later.openSecrets(sealed), secrets)
+    t.equal(new Set(Object.values(secrets).map((secret) => secret.toString('hex'))).size, 3)
+    for (const secret of Object.values(secrets)) t.equal(secret.length, 32)
+    const renewed = later.withSecrets(later.openSecrets(sealed))
+    const raw = generateApiKey()
+    t.same(renewed.lookupHash(raw), material.lookupHash(raw))
+    t.same(renewed.checkValue, later.checkValue)
+    t.equal(renewed.open(later.seal(raw, KEY_ID), KEY_ID), raw)
+    t.throws(() => material.openSecrets(sealed), {
+      name: 'SealError',
+      message:
+        'The stored form of the lasting secrets does not open: it was changed, or sealed with another TOLLGATE_MASTER_KEY',
+    })
+  })
+
+  t.test('what is sealed for one purpose opens for no other', async (t) => {
+    const purposes = [
+      KEY_ID,
+      totpSealId('a'),
+      webhookSealId('a'),
+      mailSealId('a'),
+      answerSealId('a', 'b'),
+      answerSealId('b', 'b'),
+      answerSealId('a', 'c'),
+      totpSealId('b'),
+      webhookSealId('b'),
+      mailSealId('b'),
+    ]
+    const seals = purposes.map((purpose) => material.seal('secret', purpose))
+    for (const [at, seal] of seals.entries())
+      for (const [by, purpose] of purposes.entries())
+        if (at === by) t.equal(material.open(seal, purpose), 'secret')
+        else t.throws(() => material.open(seal, purpose), SealError)
+  })
+
+  t.test('a seal of an empty text is the shortest there is', async (t) => {
+    const sealed = material.seal('', KEY_ID)
+    t.equal(sealed.length, 1 + 12 + 16, 'form, nonce and tag')
+    t.equal(material.open(sealed, KEY_ID), '')
+    t.throws(() => material.open(sealed.subarray(0, -1), KEY_ID), SealError)
+    t.throws(() => material.open(Buffer.alloc(0), KEY_ID), SealError)
+  })
+
   t.test('a master key of another length is refused', (t) => {
     for (const bytes of [0, 16, 31, 33]) t.throws(() => deriveKeyMaterial(Buffer.alloc(bytes)), /32 bytes/)
     t.equal(generateMasterKey().length, 32)
@@ -132,6 +191,10 @@ t.test('identifiers hold their time and never repeat', async (t) => {
       }
     },
   )
+
+  t.test('the first with a prefix holds its time too', async (t) => {
+    t.equal(timeOf(newId('whe', 1).slice('whe_'.length)), 1)
+  })
 
   t.test('without an instant it is of now', async (t) => {
     const before = Date.now()
@@ -176,8 +239,25 @@ t.test('addresses match networks', async (t) => {
         '_hidden',
         '[::1]',
       ],
+      ...['g::1', '::g', '192.0.2.1::1', '::192.0.2.33:1', '1:2:3:4:5:6:192.0.2.1:7', '1:2:3:4::5:6:7:8'],
     ])
       t.equal(normalizeAddress(text), '', text)
+  })
+
+  t.test('an address counts as its network, and is logged without the machine', async (t) => {
+    const forms: ReadonlyArray<readonly [address: string, client: string, logged: string]> = [
+      ['203.0.113.7', '203.0.113.7', '203.0.113.0/24'],
+      ['::ffff:203.0.113.7', '203.0.113.7', '203.0.113.0/24'],
+      ['::ffff:0102:0304', '1.2.3.4', '1.2.3.0/24'],
+      ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64', '2001:db8:1::/48'],
+      ['::fffe:0:0', '0:0:0:0::/64', '0:0:0::/48'],
+      ['', '', ''],
+      ['unknown', '', ''],
+    ]
+    for (const [address, client, logged] of forms) {
+      t.equal(clientNetwork(address), client, address)
+      t.equal(addressPrefix(address), logged, address)
+    }
   })
 
   t.test('a network has one form, and a text that is none is refused with what it could be', async (t) => {
@@ -249,6 +329,8 @@ t.test('addresses match networks', async (t) => {
       [true, true, false],
     )
     t.notOk(new AddressList([]).has('192.0.2.1'))
+    const partly = new AddressList(['nonsense', '192.0.2.1'])
+    t.same([partly.has('192.0.2.1'), partly.has('192.0.2.2')], [true, false], 'a text that is no network')
   })
 
   t.test('behind proxies the client is the last hop that no trusted one has', async (t) => {
@@ -349,6 +431,51 @@ t.test('rules of people', async (t) => {
       t.same(hashRecoveryCode(code.replaceAll('-', ' ')), hashRecoveryCode(code))
     }
     t.notOk(isRecoveryCode('123456'))
+  })
+})
+
+t.test('tokens', async (t) => {
+  t.test('a management token has its documented form, of which twelve characters may be shown', async (t) => {
+    const token = generateManagementToken()
+    t.match(token, /^tgm_[0-9a-f]{64}$/)
+    t.not(generateManagementToken(), token)
+    t.ok(isManagementToken(token))
+    for (const not of ['', ` ${token}`, `${token}0`, token.slice(0, -1), token.toUpperCase(), token.slice(4)])
+      t.notOk(isManagementToken(not), not)
+    t.equal(shownTokenPrefix(token), token.slice(0, 12))
+  })
+
+  t.test('a session token has 256 bits, of which only the hash is kept', async (t) => {
+    const token = generateToken()
+    t.match(token, /^[\w-]{43}$/)
+    t.not(generateToken(), token)
+    t.equal(
+      hashToken('abc').toString('hex'),
+      'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
+      'SHA-256',
+    )
+  })
+
+  t.test('the token of a page is of its session, and is not what is kept of it', async (t) => {
+    t.match(deriveCsrfToken('a'), /^[0-9a-f]{64}$/)
+    t.equal(deriveCsrfToken('a'), deriveCsrfToken('a'))
+    t.not(deriveCsrfToken('a'), deriveCsrfToken('b'))
+    t.not(deriveCsrfToken('a'), hashToken('a').toString('hex'))
+  })
+
+  t.test('metrics are open to this machine alone, unless a token is set', async (t) => {
+    const machine = { token: null, hasAdminListener: false, isLoopback: true, isPublicProfile: false }
+    t.equal(operatorAccess(machine), 'open')
+    t.equal(operatorAccess({ ...machine, isLoopback: false }), 'closed')
+    t.equal(operatorAccess({ ...machine, hasAdminListener: true }), 'closed')
+    t.equal(
+      operatorAccess({ ...machine, isPublicProfile: true }),
+      'closed',
+      'the request may come through a proxy',
+    )
+    t.same(operatorAccess({ ...machine, token: 'x', isPublicProfile: true }), { token: 'x' })
+    t.ok(sameToken('x', 'x'))
+    for (const other of ['', 'y', 'xx']) t.notOk(sameToken('x', other), other)
   })
 })
 

@@ -857,7 +857,7 @@ t.test('budget follows periods', async (t) => {
     )
   })
 
-  t.test('another period or time zone begins anew; another amount does not', async (t) => {
+  t.test('another period or time zone starts counting from zero; another amount does not', async (t) => {
     const renewed = (change: object) => {
       const budget = new BudgetView(known())
       budget.at(MIDNIGHT).admit(10n, true)
@@ -881,6 +881,27 @@ t.test('budget follows periods', async (t) => {
     budget.update(STARTS[1]!, totals)
     budget.update(STARTS[0]!, { ...totals, version: 6n })
     t.same([budget.at(MIDNIGHT).balance, budget.at(STARTS[1]!).balance], [10n, 70n])
+  })
+
+  t.test('a period is forgotten when the second after it begins, unless a call of it goes on', async (t) => {
+    const spentIn = (goesOn: boolean) => {
+      const budget = new BudgetView(known({ spent: 90n }))
+      if (goesOn) budget.at(MIDNIGHT).admit(1n, true)
+      const balances = STARTS.map((start) => {
+        budget.at(start)
+        return budget.at(MIDNIGHT).balance
+      })
+      return balances.map((balance) => 100n - balance)
+    }
+    t.same(spentIn(false), [90n, 90n, 0n])
+    t.same(spentIn(true), [90n, 90n, 90n])
+  })
+
+  t.test('totals of a period from before make none be forgotten', async (t) => {
+    const budget = new BudgetView(known({ spent: 90n }))
+    budget.at(STARTS[1]!)
+    budget.update(MIDNIGHT - DAY_MS, { accountId: '', balance: 70n, held: 0n, used: 30n, version: 1n })
+    t.equal(budget.at(MIDNIGHT).balance, 10n)
   })
 
   t.test('a budget that was changed is taken as it is now', async (t) => {
@@ -960,15 +981,15 @@ t.test('public price lists are read exactly and compared', async (t) => {
   })
 
   t.test('numbers as JavaScript prints them', async (t) => {
-    const inputOf = (value: unknown) => read({ m: litellm(value), other: litellm(1) }).get('m')?.input
-    t.equal(inputOf(3e-7), parseRate('0.3'))
-    t.equal(inputOf(0.0000025), parseRate('2.5'))
-    t.equal(inputOf(1.25e-6), parseRate('1.25'))
-    t.equal(inputOf(2), parseRate('2000000'))
-    t.equal(inputOf(1e21), parseRate('1') * 10n ** 27n)
-    t.equal(inputOf(0), 0n)
-    for (const none of [-1, '0.1', null, undefined]) t.equal(inputOf(none), undefined, String(none))
-    t.equal(inputOf(1e-30), 0n, 'less than half of the last place')
+    const readInput = (value: unknown) => read({ m: litellm(value), other: litellm(1) }).get('m')?.input
+    t.equal(readInput(3e-7), parseRate('0.3'))
+    t.equal(readInput(0.0000025), parseRate('2.5'))
+    t.equal(readInput(1.25e-6), parseRate('1.25'))
+    t.equal(readInput(2), parseRate('2000000'))
+    t.equal(readInput(1e21), parseRate('1') * 10n ** 27n)
+    t.equal(readInput(0), 0n)
+    for (const none of [-1, '0.1', null, undefined]) t.equal(readInput(none), undefined, String(none))
+    t.equal(readInput(1e-30), 0n, 'less than half of the last place')
   })
 
   t.test('a model has a price of input and one of output; others may be absent', async (t) => {

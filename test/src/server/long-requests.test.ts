@@ -59,15 +59,15 @@ const long = openLongRequests(log)
 t.teardown(() => long.close())
 
 type Request = ReturnType<typeof requestOf>
-const inputOf = (reader: ReaderName, { model, query }: Request) => ({ reader, model, query })
+const toInput = (reader: ReaderName, { model, query }: Request) => ({ reader, model, query })
 const readBy = (reader: ReaderName, request: Request, account: string, by = long) =>
-  by.work(account, 'read', inputOf(reader, request), request.body)
+  by.work(account, 'read', toInput(reader, request), request.body)
 
 t.test('each protocol is read as on the event loop', async (t) => {
   for (const [name, request] of Object.entries(REQUESTS)) {
     const reader = name as ReaderName
     const read = await readBy(reader, request, 'a')
-    t.strictSame(read, BODY_WORK.read(inputOf(reader, request), request.body), reader)
+    t.strictSame(read, BODY_WORK.read(toInput(reader, request), request.body), reader)
     t.equal((read.source as { body: Buffer }).body, request.body, 'the body is the one that is there already')
   }
 })

@@ -7,7 +7,7 @@ import { t } from '../../i18n.ts'
 import { Action } from '../../ui/dialog.tsx'
 import { useFields } from '../../ui/fields.ts'
 import { AmountField, CheckField, PageForm } from '../../ui/form.tsx'
-import { ErrorState, Panel, QueryState } from '../../ui/states.tsx'
+import { Panel, QueryState } from '../../ui/states.tsx'
 import { printCardPrice } from './currency.ts'
 
 type Automatic = AnswerOf<'showAutomaticTopUp'>
@@ -22,7 +22,7 @@ export function Cards({ accountId, mayChange }: CardsProps) {
   return (
     <Panel title={t('Payment method')}>
       <div className="flex flex-col gap-3 p-4">
-        <ErrorState error={cards.error} onRetry={() => void cards.refetch()} />
+        <QueryState query={cards} rows={1} />
         {cards.data?.data.length === 0 && <p className="text-quiet">{t('No card is saved.')}</p>}
         <ul className="flex flex-col gap-2">
           {cards.data?.data.map(({ id, brand, last4, expires }) => (
@@ -71,14 +71,7 @@ export function AutomaticTopUp({ accountId, ...props }: AutomaticTopUpProps) {
   return (
     <Panel title={t('Automatic top-up')}>
       <QueryState query={shown} />
-      {shown.data && (
-        <AutomaticForm
-          key={String(shown.data.enabled)}
-          settings={shown.data}
-          card={cards.data?.data[0]}
-          {...props}
-        />
-      )}
+      {shown.data && <AutomaticForm settings={shown.data} card={cards.data?.data[0]} {...props} />}
     </Panel>
   )
 }

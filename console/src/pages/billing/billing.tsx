@@ -26,9 +26,6 @@ interface WalletProps {
   readonly account: UseQueryResult<AnswerOf<'showAccount'>>
 }
 
-/** The customer may return before the provider's webhook arrives. */
-const POLL_MS = 1_000
-
 function Wallet({ accountId, account }: WalletProps) {
   const inCurrency = useCurrency(accountId)
   if (!account.isSuccess) return <QueryState query={account} rows={2} />
@@ -67,16 +64,7 @@ function ReturnNotice({ name, children }: ReturnNoticeProps) {
 /** The payment that the customer returns from; the notice changes when it is booked. */
 function ReturnedPayment({ id }: { readonly id: string }) {
   const queries = useQueryClient()
-  const shown = useGet(
-    'showPayment',
-    { id },
-    {
-      refetchInterval: ({ state: { data } }) =>
-        data === undefined || data.state === 'created' || data.state === 'open' || data.state === 'confirming'
-          ? POLL_MS
-          : false,
-    },
-  )
+  const shown = useGet('showPayment', { id })
   const state = shown.data?.state
   useEffect(() => {
     if (state !== 'paid') return
@@ -106,11 +94,7 @@ function ReturnedPayment({ id }: { readonly id: string }) {
 /** The notice after the provider has saved a card. */
 function SavedCard({ accountId }: { readonly accountId: string }) {
   const queries = useQueryClient()
-  const cards = useGet(
-    'listCards',
-    { account_id: accountId },
-    { refetchInterval: ({ state: { data } }) => (data?.data.length ? false : POLL_MS) },
-  )
+  const cards = useGet('listCards', { account_id: accountId })
   const last4 = cards.data?.data[0]?.last4
   useEffect(() => {
     if (last4 !== undefined)

@@ -1,7 +1,6 @@
 /** The budgets of a key, a member or an account. */
-import { useQuery } from '@tanstack/react-query'
 import { request } from '../../api/client.ts'
-import { wholeListQuery } from '../../api/read.ts'
+import { useWholeList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Action, DialogButton } from '../../ui/dialog.tsx'
 import { EmptyState, Panel, QueryState } from '../../ui/states.tsx'
@@ -12,7 +11,7 @@ import { BudgetDialog, type Subject } from './dialog.tsx'
 export const useBudgets = (
   accountId: string,
   of: { readonly scope: Budget['scope']; readonly key_id?: string },
-) => useQuery(wholeListQuery('listBudgets', { account_id: accountId, ...of }))
+) => useWholeList('listBudgets', { account_id: accountId, ...of })
 
 interface BudgetListProps {
   readonly budgets: readonly Budget[]

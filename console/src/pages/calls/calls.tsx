@@ -144,7 +144,9 @@ export function Calls() {
             <Log rows={rows} hasMore={list.hasNextPage} isLoading={list.isFetchingNextPage} onEnd={more} />
           )}
         </Panel>
-        <Charts accountId={accountId} filters={filters} />
+        {list.isSuccess && rows.length === 0 ? null : (
+          <Charts isReady={!list.isPending} accountId={accountId} filters={filters} />
+        )}
       </div>
       <CallDrawer accountId={accountId} id={call} rows={rows} />
     </>

@@ -8,12 +8,13 @@ import { printDay, printShortCount, readZoneName, toDayStart } from '../../forma
 import { t } from '../../i18n.ts'
 import { CostChart, LatencyChart } from '../../ui/call-charts.tsx'
 import { Chart } from '../../ui/chart.tsx'
-import { QueryState } from '../../ui/states.tsx'
 import { type CallFilters, describeStatuses, toCallQuery } from './filters.tsx'
 
 type CallSeries = AnswerOf<'seriesOfCalls'>
 const MAX_STEPS = 500
 const DAY_SECONDS = 86_400
+/** Success and failure differ for the color-blind too, so success is not green. */
+const STATUS_TONES = { success: 'series-1', error: 'bad', interrupted: 'warn', rejected: 'quiet' } as const
 
 /** Returns every step from the first call on. A step without calls counts zero. Days may have 23 or 25 hours. */
 function listSteps({ period_from, period_to, bucket_seconds, data }: CallSeries) {
@@ -35,11 +36,13 @@ function listSteps({ period_from, period_to, bucket_seconds, data }: CallSeries)
 }
 
 interface ChartsProps {
+  /** The rows of the page come first. */
+  readonly isReady: boolean
   readonly accountId: string
   readonly filters: CallFilters
 }
 
-export function Charts({ accountId, filters }: ChartsProps) {
+export function Charts({ isReady, accountId, filters }: ChartsProps) {
   const { order: _, ...narrowing } = toCallQuery(filters)
   const change = useChangeSearch()
   const series = useGet('seriesOfCalls', {
@@ -49,29 +52,32 @@ export function Charts({ accountId, filters }: ChartsProps) {
   } as never)
   const shown = useMemo(() => (series.data === undefined ? [] : listSteps(series.data)), [series.data])
   const times = useMemo(() => shown.map(({ at }) => at), [shown])
-  if (!series.isSuccess) return <QueryState query={series} rows={5} />
-  if (shown.length === 0) return null
   const points = shown.map(({ point }) => point)
   const statuses = describeStatuses()
   const toInstant = (seconds: number) => new Date(Math.round(seconds) * 1000).toISOString()
   const zoom = (from: number, to: number) =>
     change({ period: undefined, from: toInstant(from), to: toInstant(to) })
+  const common = {
+    query: isReady ? series : { ...series, isPending: true },
+    times,
+    points,
+    bucketSeconds: series.data?.bucket_seconds,
+    onZoom: zoom,
+  }
   return (
     <div className="grid gap-4 lg:grid-cols-3">
       <Chart
         title={t('Calls')}
-        times={times}
+        {...common}
         print={printShortCount}
         isStacked
-        onZoom={zoom}
         series={CALL_STATUSES.map((status) => {
-          const [tone, name] = statuses[status]
           const values = points.map((point) => point?.by_status[status] ?? 0)
-          return { name, kind: 'bars', tone: tone === 'neutral' ? 'quiet' : tone, values } as const
+          return { name: statuses[status][1], kind: 'bars', tone: STATUS_TONES[status], values } as const
         })}
       />
-      <CostChart title={t('Cost in credits')} times={times} points={points} onZoom={zoom} />
-      <LatencyChart times={times} points={points} onZoom={zoom} />
+      <CostChart {...common} title={t('Cost in credits')} />
+      <LatencyChart {...common} />
     </div>
   )
 }

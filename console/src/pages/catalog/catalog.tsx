@@ -14,6 +14,7 @@ import { Actions } from '../../ui/form.tsx'
 import { ErrorState, FormError, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
 import { type Checked, Differences, isEmpty } from './difference.tsx'
 import { Entries } from './entries.tsx'
+import type { Place } from './entry-form.tsx'
 import { History } from './history.tsx'
 
 type Problem = Checked['problems'][number]
@@ -57,8 +58,8 @@ function describeCopies({ host, other_hosts: others }: AnswerOf<'showConfigurati
   )
 }
 
-/** Selects the place of a problem up to the end of its line. */
-function select(area: HTMLTextAreaElement | null, { line, column }: Problem): void {
+/** Selects a place up to the end of its line. */
+function select(area: HTMLTextAreaElement | null, { line, column }: Place): void {
   const lines = area?.value.split('\n') ?? []
   const from = lines.slice(0, line - 1).reduce((sum, { length }) => sum + length + 1, 0)
   const end = from + (lines[line - 1]?.length ?? 0)
@@ -92,6 +93,19 @@ const ApplyDialog = ({ checked, apply, isOpen, onClose }: ApplyDialogProps) => (
   </Dialog>
 )
 
+interface FindingsProps {
+  readonly checked: AnswerOf<'checkConfiguration'>
+  onOpen(place: Place): void
+}
+
+const Findings = ({ checked, onOpen }: FindingsProps) => (
+  <>
+    <Problems title={t('Problems')} problems={checked.problems} onOpen={onOpen} />
+    <Problems title={t('Warnings')} problems={checked.warnings} onOpen={onOpen} />
+    {checked.ok && <Differences checked={checked} />}
+  </>
+)
+
 interface EditorProps {
   readonly configuration: AnswerOf<'showConfiguration'>
   readonly isReadOnly: boolean
@@ -119,13 +133,15 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
       onApplied()
     },
   })
-  const open = (problem: Problem) => select(area.current, problem)
+  const open = (place: Place) => select(area.current, place)
   const { data: checked } = check
   return (
     <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-4">
       {!isReadOnly && (
         <Entries
           text={text}
+          // A dialog that closes gives the focus back to its button first.
+          onOpen={(place) => setTimeout(() => open(place), 100)}
           onEdited={(edited) => {
             setText(edited)
             check.mutate(edited)
@@ -186,13 +202,7 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
       </div>
       <div className="flex flex-col gap-4">
         <ErrorState error={check.error} />
-        {checked && (
-          <>
-            <Problems title={t('Problems')} problems={checked.problems} onOpen={open} />
-            <Problems title={t('Warnings')} problems={checked.warnings} onOpen={open} />
-            {checked.ok && <Differences checked={checked} />}
-          </>
-        )}
+        {checked && <Findings checked={checked} onOpen={open} />}
       </div>
       <ApplyDialog checked={checked} apply={apply} isOpen={isAsking} onClose={() => setAsking(false)} />
     </div>
@@ -201,7 +211,12 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
 
 export function Catalog() {
   const { user } = useSession()
-  const configuration = useGet('showConfiguration', {})
+  // A newer file would open in place of what is typed: applying says that it has changed.
+  const configuration = useGet(
+    'showConfiguration',
+    {},
+    { refetchOnReconnect: false, refetchOnWindowFocus: false },
+  )
   const [isApplied, setApplied] = useState(false)
   const { data } = configuration
   return (

@@ -6,14 +6,17 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { FormError, Panel, QueryState } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
-import { type Entry, EntryForm, type EntryList } from './entry-form.tsx'
+import { type Entry, EntryForm, type Place } from './entry-form.tsx'
+import type { EntryList } from './fields.ts'
 
 interface EntriesProps {
   readonly text: string
   onEdited(text: string): void
+  /** Shows a place of the text. */
+  onOpen(place: Place): void
 }
 
-export function Entries({ text, onEdited }: EntriesProps) {
+export function Entries({ text, onEdited, onOpen }: EntriesProps) {
   const [open, setOpen] = useState<{ readonly list: EntryList; readonly entry: Entry | null } | null>(null)
   const read = useQuery({
     queryKey: ['configuration entries', text],
@@ -67,7 +70,9 @@ export function Entries({ text, onEdited }: EntriesProps) {
           </Panel>
         ))}
       </div>
-      {open && <EntryForm {...open} text={text} onEdited={onEdited} onClose={() => setOpen(null)} />}
+      {open && (
+        <EntryForm {...open} text={text} onEdited={onEdited} onOpen={onOpen} onClose={() => setOpen(null)} />
+      )}
     </>
   )
 }

@@ -3,117 +3,18 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type AnswerOf, type InputOf, request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { useFields } from '../../ui/fields.ts'
-import { DialogForm, Field, SelectField, TextAreaField } from '../../ui/form.tsx'
+import { CheckFields, DialogForm, Field, SelectField, TextAreaField } from '../../ui/form.tsx'
+import { fitsForm, parseField, printField, readField } from './field-text.ts'
+import { type EntryList, type FieldSpec, listGroups, ONLY_IN_TEXT } from './fields.ts'
 
 export type Entry = AnswerOf<'editConfiguration'>['models'][number]
 type Edit = NonNullable<InputOf<'editConfiguration'>['edits']>[number]
-export type EntryList = 'models' | 'channels'
+export type Place = NonNullable<AnswerOf<'editConfiguration'>['found']>
 
-/** How the text of a field becomes its value. Lists are separated by commas; a map has one `name: value` a line. */
-type Kind = 'text' | 'count' | 'flag' | 'list' | 'map'
-
-interface FieldSpec {
-  readonly path: readonly string[]
-  readonly label: string
-  readonly hint?: string
-  readonly kind: Kind
-  readonly options?: readonly string[]
-}
-
-const UNITS = ['1M_tokens', 'image', 'second', 'generation', '1000_characters', 'call', 'task']
-
-const listModelFields = (): readonly FieldSpec[] => [
-  { path: ['display_name'], label: t('Display name'), kind: 'text' },
-  { path: ['aliases'], label: t('Aliases'), hint: t('Separated by commas.'), kind: 'list' },
-  { path: ['callable'], label: t('Callable'), kind: 'flag' },
-  { path: ['context_window'], label: t('Context window, tokens'), kind: 'count' },
-  { path: ['max_output_tokens'], label: t('Most output tokens'), kind: 'count' },
-  { path: ['default_max_tokens'], label: t('Output tokens without a limit'), kind: 'count' },
-  { path: ['pricing', 'unit'], label: t('Price per'), kind: 'text', options: UNITS },
-  { path: ['pricing', 'input'], label: t('Input price'), kind: 'text' },
-  { path: ['pricing', 'output'], label: t('Output price'), kind: 'text' },
-  { path: ['pricing', 'cached_input'], label: t('Cached input price'), kind: 'text' },
-  { path: ['pricing', 'cache_write'], label: t('Cache write price'), kind: 'text' },
-  { path: ['pricing', 'per_unit'], label: t('Price per unit'), kind: 'text' },
-  { path: ['pricing', 'server_tool_call'], label: t('Price per tool call'), kind: 'text' },
-  {
-    path: ['pricing', 'discount'],
-    label: t('Promotion'),
-    hint: t('A factor on the price, such as 0.8.'),
-    kind: 'text',
-  },
-  {
-    path: ['pricing', 'discount_until'],
-    label: t('Promotion ends'),
-    hint: '2026-12-31T00:00:00Z',
-    kind: 'text',
-  },
-]
-
-const listChannelFields = (): readonly FieldSpec[] => [
-  { path: ['provider'], label: t('Provider'), kind: 'text' },
-  { path: ['protocol'], label: t('Protocol'), kind: 'text' },
-  { path: ['base_url'], label: t('Base URL'), kind: 'text' },
-  {
-    path: ['api_key'],
-    label: t('API key'),
-    hint: t('A variable such as {example} keeps the key out of the file.', { example: '${EXAMPLE_API_KEY}' }),
-    kind: 'text',
-  },
-  {
-    path: ['models'],
-    label: t('Models'),
-    hint: t("One line for each: the model of the catalog, a colon, the provider's name of it."),
-    kind: 'map',
-  },
-  { path: ['priority'], label: t('Priority'), hint: t('Lower first.'), kind: 'count' },
-  {
-    path: ['weight'],
-    label: t('Weight'),
-    hint: t('The share among channels of one priority.'),
-    kind: 'count',
-  },
-  { path: ['timeout_seconds'], label: t('Timeout, seconds'), kind: 'count' },
-]
-
-export const listFields = (list: EntryList) => (list === 'models' ? listModelFields() : listChannelFields())
-
-const readValue = (entry: Entry, path: readonly string[]): unknown =>
-  path.reduce<unknown>((value, name) => (value as Record<string, unknown> | null | undefined)?.[name], entry)
-
-function printText(value: unknown, kind: Kind): string {
-  if (value === undefined || value === null) return ''
-  if (kind === 'list') return (value as readonly string[]).join(', ')
-  if (kind === 'map')
-    return Object.entries(value as object)
-      .map(([name, one]) => `${name}: ${one}`)
-      .join('\n')
-  return String(value)
-}
-
-function parseValue(text: string, kind: Kind): unknown {
-  const trimmed = text.trim()
-  if (trimmed === '') return null
-  if (kind === 'count') return Number(trimmed)
-  if (kind === 'flag') return trimmed === 'true'
-  if (kind === 'list')
-    return trimmed
-      .split(',')
-      .map((one) => one.trim())
-      .filter((one) => one !== '')
-  if (kind === 'map')
-    return Object.fromEntries(
-      trimmed.split('\n').map((line) => {
-        const at = line.indexOf(':')
-        return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
-      }),
-    )
-  return trimmed
-}
-
-const toName = ({ path }: FieldSpec): string => path.join('.')
+const toName = ({ path }: Pick<FieldSpec, 'path'>): string => path.join('.')
 
 interface EntryFormProps {
   readonly list: EntryList
@@ -122,16 +23,65 @@ interface EntryFormProps {
   /** The text that is edited. */
   readonly text: string
   onEdited(text: string): void
+  /** Shows a place of the text. */
+  onOpen(place: Place): void
   onClose(): void
 }
 
-export function EntryForm({ list, entry, text, onEdited, onClose }: EntryFormProps) {
-  const specs = listFields(list)
+/** The fields that only the text has, each with the way to its line. */
+function OnlyInText({
+  list,
+  id,
+  text,
+  paths,
+  isDisabled,
+  onFound,
+}: {
+  readonly list: EntryList
+  readonly id: string
+  readonly text: string
+  readonly paths: readonly (readonly string[])[]
+  readonly isDisabled: boolean
+  onFound(place: Place): void
+}) {
+  const find = useMutation({
+    mutationFn: (path: readonly string[]) =>
+      request('editConfiguration', { text, find: { list, id, path: [...path] } }),
+    onSuccess: ({ found }) => found && onFound(found),
+  })
+  return (
+    <section>
+      <h3 className="pb-1 font-medium text-sm">{t('Only in the text')}</h3>
+      <div className="flex flex-wrap gap-2">
+        {paths.map((path) => (
+          <Button
+            key={path.join('.')}
+            disabled={isDisabled}
+            isBusy={find.isPending}
+            onClick={() => find.mutate(path)}
+          >
+            {path.join('.')}
+          </Button>
+        ))}
+      </div>
+    </section>
+  )
+}
+
+export function EntryForm({ list, entry, text, onEdited, onOpen, onClose }: EntryFormProps) {
+  const groups = listGroups(list).map(({ title, fields }) => ({
+    title,
+    fields: fields.filter((spec) => fitsForm(spec, readField(entry, spec.path))),
+  }))
+  const specs = groups.flatMap(({ fields }) => fields)
+  const others = listGroups(list)
+    .flatMap(({ fields }) => fields.map(({ path }) => path))
+    .filter((path) => !specs.some((spec) => toName(spec) === toName({ path })))
   const id = entry === null ? null : String(entry.id)
   const form = useFields<Record<string, string>>(null, () => ({
     id: id ?? '',
     ...Object.fromEntries(
-      specs.map((spec) => [toName(spec), printText(entry && readValue(entry, spec.path), spec.kind)]),
+      specs.map((spec) => [toName(spec), printField(readField(entry, spec.path), spec.kind)]),
     ),
   }))
   const { values, saved } = form
@@ -139,7 +89,7 @@ export function EntryForm({ list, entry, text, onEdited, onClose }: EntryFormPro
     const changed = specs.filter((spec) => values[toName(spec)] !== saved[toName(spec)])
     const changes = changed.map((spec) => ({
       path: [...spec.path],
-      value: parseValue(values[toName(spec)] ?? '', spec.kind),
+      value: parseField(values[toName(spec)] ?? '', spec, readField(entry, spec.path)),
     }))
     if (id !== null) return [{ kind: 'change', list, id, changes }]
     const added = { id: (values.id ?? '').trim() }
@@ -162,16 +112,34 @@ export function EntryForm({ list, entry, text, onEdited, onClose }: EntryFormPro
     >
       <DialogForm sends={edit} fields={form} submit={t('Change the text')}>
         {id === null && <Field label={t('Id')} required {...form.field('id')} />}
-        <div className="grid gap-3 sm:grid-cols-2">
-          {specs.map((spec) => (
-            <SpecField
-              key={toName(spec)}
-              spec={spec}
-              {...form.field(toName(spec))}
-              value={values[toName(spec)] ?? ''}
-            />
-          ))}
-        </div>
+        {groups.map(({ title, fields }, index) => (
+          <details key={title} open={index === 0 || fields.some((spec) => saved[toName(spec)] !== '')}>
+            <summary className="cursor-pointer pb-2 font-medium">{title}</summary>
+            <div className="grid gap-3 sm:grid-cols-2">
+              {fields.map((spec) => (
+                <SpecField
+                  key={toName(spec)}
+                  spec={spec}
+                  {...form.field(toName(spec))}
+                  value={values[toName(spec)] ?? ''}
+                />
+              ))}
+            </div>
+          </details>
+        ))}
+        {id !== null && (
+          <OnlyInText
+            list={list}
+            id={id}
+            text={text}
+            paths={[...ONLY_IN_TEXT[list], ...others]}
+            isDisabled={form.isChanged}
+            onFound={(place) => {
+              onClose()
+              onOpen(place)
+            }}
+          />
+        )}
       </DialogForm>
     </Dialog>
   )
@@ -207,6 +175,19 @@ function SpecField({ spec: { label, hint, kind, options }, ...field }: SpecField
         {...field}
       />
     )
+  if (kind === 'choices' || kind === 'features') {
+    const chosen = field.value.split(', ').filter((one) => one !== '')
+    return (
+      <fieldset className="grid grid-cols-2 gap-1 sm:col-span-2 sm:grid-cols-3">
+        <legend className="mb-1 font-medium text-sm">{label}</legend>
+        <CheckFields
+          options={[...new Set([...(options ?? []), ...chosen])].map((one) => [one, one] as const)}
+          chosen={chosen}
+          onChoose={(ticked) => field.onText(ticked.join(', '))}
+        />
+      </fieldset>
+    )
+  }
   if (options !== undefined && !isOther)
     return (
       <SelectField
@@ -215,10 +196,10 @@ function SpecField({ spec: { label, hint, kind, options }, ...field }: SpecField
         {...field}
       />
     )
-  if (kind === 'map')
+  if (['lines', 'map', 'rows', 'records'].includes(kind))
     return (
       <div className="sm:col-span-2">
-        <TextAreaField isCode label={label} hint={hint} rows={5} {...field} />
+        <TextAreaField isCode label={label} hint={hint} rows={3} {...field} />
       </div>
     )
   return (

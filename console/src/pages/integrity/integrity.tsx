@@ -20,8 +20,6 @@ type Job = AnswerOf<'listJobs'>['data'][number]
 type Difference = NonNullable<Job['verified']>['differences'][number]
 
 const PATH: OperationPath = '/jobs'
-/** While a job runs. */
-const POLL_MS = 1_000
 
 const isOpen = ({ ended_at }: Job): boolean => ended_at === null
 
@@ -118,11 +116,7 @@ function LastVerify({ job }: { readonly job: Job }) {
 export function Integrity() {
   const { user } = useSession()
   const queries = useQueryClient()
-  const jobs = useGet(
-    'listJobs',
-    {},
-    { refetchInterval: ({ state }) => (state.data?.data.some(isOpen) ? POLL_MS : false) },
-  )
+  const jobs = useGet('listJobs', {})
   const start = useMutation({
     mutationFn: (job: { kind: Job['kind']; full?: boolean }) => request('startJob', job),
     onSettled: () => queries.invalidateQueries({ queryKey: [PATH] }),

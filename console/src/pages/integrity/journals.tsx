@@ -15,7 +15,6 @@ import { Code, Money, Time } from '../../ui/text.tsx'
 type Journal = AnswerOf<'listJournals'>['data'][number]
 
 const CHANGED: readonly OperationPath[] = ['/journals']
-const REFRESH_MS = 5_000
 const SILENT_TOO_LONG_MS = 5 * 60_000
 
 const isSilentTooLong = ({ state, last_heartbeat }: Journal): boolean =>
@@ -83,7 +82,7 @@ const AbandonButton = ({ id, node }: Journal) => (
 )
 
 export function Journals({ mayChange }: { readonly mayChange: boolean }) {
-  const list = useGet('listJournals', {}, { refetchInterval: REFRESH_MS })
+  const list = useGet('listJournals', {})
   const columns: Column<Journal>[] = [
     { name: t('Journal'), cell: ({ id }) => <Code>{id}</Code> },
     { name: t('Machine'), cell: ({ node, directory }) => <span title={directory}>{node}</span> },

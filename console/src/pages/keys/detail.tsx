@@ -12,12 +12,9 @@ import { Code, Id, TextLink, Time } from '../../ui/text.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
 import { ExpiresField, ModelsField } from '../token-fields.tsx'
 import { LimitFacts, LimitFields } from './limits.tsx'
-import { isRotating, Rotation } from './rotation.tsx'
+import { Rotation } from './rotation.tsx'
 import { CapBar, type Created, KeyStatus } from './status.tsx'
 import { findChanges, type Key, toValues } from './values.ts'
-
-/** While the old secret works, the page shows whether it is still used. */
-const ROTATING_REFRESH_MS = 5_000
 
 interface KeyDrawerProps {
   /** Undefined while the drawer is closed. */
@@ -28,14 +25,7 @@ interface KeyDrawerProps {
 }
 
 export function KeyDrawer({ id, mayChange, onRotated, onClose }: KeyDrawerProps) {
-  const key = useGet(
-    'showKey',
-    { id: id! },
-    {
-      enabled: id !== undefined,
-      refetchInterval: ({ state }) => isRotating(state.data?.former_secret) && ROTATING_REFRESH_MS,
-    },
-  )
+  const key = useGet('showKey', { id: id! }, { enabled: id !== undefined })
   return (
     <Drawer title={key.data?.name ?? t('Key')} isOpen={id !== undefined} onClose={onClose}>
       <QueryState query={key} />
@@ -100,7 +90,6 @@ function EditKey({ item }: { readonly item: Key }) {
     meta: { done: t('Key changed'), changes: ['/keys'] },
     mutationFn: () => request('updateKey', { id, ...findChanges(saved, values) }),
     onSuccess: (changed) => {
-      form.reset(toValues(changed))
       queries.setQueryData(['/keys/{id}' satisfies OperationPath, { id }], changed)
     },
   })

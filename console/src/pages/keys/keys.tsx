@@ -2,7 +2,7 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { request } from '../../api/client.ts'
-import { useGet, useList } from '../../api/read.ts'
+import { SUMS_MS, useGet, useList } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { readZoneName } from '../../format.ts'
@@ -26,7 +26,7 @@ const route = getRouteApi('/signed-in/keys')
 function useLastDays() {
   const { account_id, role } = useAccount()
   const input = { account_id, by: 'key', period: '30d', timezone: readZoneName() } as const
-  const { data } = useGet('showUsage', input, { enabled: role !== 'member' })
+  const { data } = useGet('showUsage', input, { enabled: role !== 'member', refetchInterval: SUMS_MS })
   return {
     lastUsed: new Map(data?.by_day.map(({ group, date }) => [group, date])),
     spent: new Map(data?.groups.map(({ id, cost }) => [id, cost])),

@@ -16,7 +16,7 @@ const HOUR_SECONDS = 3600
 const DEFAULT_GRACE_SECONDS = 24 * HOUR_SECONDS
 
 /** Returns whether an old secret still works. */
-export const isRotating = (former: FormerSecret | null | undefined): boolean =>
+const isRotating = (former: FormerSecret | null | undefined): boolean =>
   former != null && Date.parse(former.ends_at) > Date.now()
 
 interface RotationProps {

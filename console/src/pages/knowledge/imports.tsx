@@ -14,7 +14,6 @@ import { Code, Time } from '../../ui/text.tsx'
 type Import = AnswerOf<'listImports'>['data'][number]
 type Report = NonNullable<Import['report']>
 
-const POLL_MS = 1_000
 const SHOWN_IMPORTS = 10
 
 const isOpen = ({ ended_at }: Import): boolean => ended_at === null
@@ -37,11 +36,7 @@ const TONES = {
 
 export function Imports({ baseId, mayChange }: { readonly baseId: string; readonly mayChange: boolean }) {
   const queries = useQueryClient()
-  const imports = useGet(
-    'listImports',
-    { id: baseId, limit: SHOWN_IMPORTS },
-    { refetchInterval: ({ state }) => (state.data?.data.some(isOpen) ? POLL_MS : false) },
-  )
+  const imports = useGet('listImports', { id: baseId, limit: SHOWN_IMPORTS })
   const ended = imports.data?.data.filter((one) => !isOpen(one)).length ?? 0
   useEffect(() => {
     // The import has changed the pages and their number.

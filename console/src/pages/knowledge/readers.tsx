@@ -1,10 +1,10 @@
 /** Who may read a knowledge base besides its account: agents, members, other accounts. */
 
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { BASES } from '../../api/bases.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
-import { useGet, wholeListQuery } from '../../api/read.ts'
+import { useGet, useWholeList } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -22,10 +22,7 @@ function useCandidates(): ReadonlyMap<string, string> {
   const { accounts } = useSession()
   const enabled = kind === 'organization'
   const agents = useGet('listAgents', { account_id: id }, { enabled })
-  const members = useQuery({
-    ...wholeListQuery('listMembers', { account_id: id }),
-    enabled,
-  })
+  const members = useWholeList('listMembers', { account_id: id }, { enabled })
   return new Map([
     ...accounts
       .filter(({ account_id, role }) => account_id !== id && (role === 'owner' || role === 'admin'))

@@ -18,8 +18,6 @@ type Health = AnswerOf<'showHealth'>
 type Channel = Health['channels'][number]
 type Alert = AnswerOf<'listOperatorAlerts'>['data'][number]
 
-const REFRESH_MS = 5_000
-
 const Window = ({ attempts, failures }: Channel['last_hour']) => (
   <span className="tabular">{t('{failures} of {attempts} failed', { failures, attempts })}</span>
 )
@@ -147,7 +145,7 @@ const MoneyList = ({ title, accounts }: MoneyListProps) =>
 
 export function HealthPanels() {
   const mayChange = useSession().user.installation_role === 'operator'
-  const health = useGet('showHealth', {}, { refetchInterval: REFRESH_MS })
+  const health = useGet('showHealth', {})
   if (!health.data) return <QueryState query={health} rows={3} />
   const { channels, is_log_read, negative_balances: negative, unusual_spend: unusual } = health.data
   const failing = channels.filter(({ is_failing }) => is_failing).map(({ id }) => id)

@@ -93,7 +93,7 @@ function Course({ points }: { readonly points: readonly OverviewData[] }) {
         times={times}
         print={printShortCount}
         series={[
-          { name: t('All'), kind: 'line', tone: 'accent', values: computeRates(({ calls }) => calls) },
+          { name: t('All'), kind: 'line', tone: 'series-1', values: computeRates(({ calls }) => calls) },
           { name: t('Failed'), kind: 'line', tone: 'bad', values: computeRates(({ failed }) => failed) },
         ]}
       />

@@ -62,7 +62,7 @@ function PostDialog({ onClose }: { onClose(): void }) {
         <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
           <Field
             label={t('Begins')}
-            hint={t('Leave empty for now. Times are in {zone}.', { zone: readZoneName() })}
+            hint={t('Leave empty to begin now. Times are in {zone}.', { zone: readZoneName() })}
             type="datetime-local"
             {...field('begins_at')}
           />

@@ -7,7 +7,7 @@ import { sessionQuery, useSession } from '../../api/session.ts'
 import { chooseLanguage, LANGUAGES, type Language, t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { useFields } from '../../ui/fields.ts'
-import { Field, Form, FormProblem, SelectField } from '../../ui/form.tsx'
+import { Field, Form, FormProblem, PageForm, SelectField } from '../../ui/form.tsx'
 import { Badge, PageHeader, QueryState } from '../../ui/states.tsx'
 import { Time } from '../../ui/text.tsx'
 import { NewPasswordField } from '../sign-in/fields.tsx'
@@ -26,27 +26,26 @@ function Details() {
   const save = useMutation({
     meta: { changes: ['session'] },
     mutationFn: () => request('updateProfile', values),
-    onSuccess: async () => {
-      form.keep()
-      await chooseLanguage(values.locale)
-    },
+    onSuccess: () => chooseLanguage(values.locale),
   })
   return (
     <Section title={t('Profile')}>
-      <Form className="flex max-w-sm flex-col gap-4" error={save.error} onSubmit={() => save.mutate()}>
-        <Field label={t('Email')} value={user.email} readOnly autoComplete="username" />
-        <Field label={t('Name')} required maxLength={100} autoComplete="name" {...field('name')} />
-        <SelectField label={t('Language')} {...field('locale')} options={Object.entries(LANGUAGES)} />
-        <FormProblem />
-        <div className="flex items-center gap-3">
-          <Button type="submit" kind="primary" isBusy={save.isPending}>
-            {t('Save')}
-          </Button>
+      <PageForm
+        className="flex max-w-sm flex-col gap-4"
+        sends={save}
+        fields={form}
+        submit={t('Save')}
+        kind="primary"
+        note={
           <span role="status" className="text-good text-sm">
             {save.isSuccess && t('Saved')}
           </span>
-        </div>
-      </Form>
+        }
+      >
+        <Field label={t('Email')} value={user.email} readOnly autoComplete="username" />
+        <Field label={t('Name')} required maxLength={100} autoComplete="name" {...field('name')} />
+        <SelectField label={t('Language')} {...field('locale')} options={Object.entries(LANGUAGES)} />
+      </PageForm>
     </Section>
   )
 }

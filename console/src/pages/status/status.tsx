@@ -1,6 +1,7 @@
 /** Which models work now, and how they did in the last 30 days. Everybody may read it, without a session. */
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { Fragment, type ReactNode } from 'react'
 import { MODEL_STATUSES, type ServiceStatus } from '../../../../schemas/status.ts'
 import { sessionQuery } from '../../api/session.ts'
 import { statusQuery } from '../../api/status.ts'
@@ -88,17 +89,25 @@ function Measured({ data }: { readonly data: ServiceStatus }) {
   )
 }
 
+/** The frame of the page for those without a session. */
+const Alone = ({ children }: { readonly children: ReactNode }) => (
+  <main className="mx-auto w-full max-w-4xl px-4 py-6">
+    <p className="mb-6 flex items-center justify-between gap-3">
+      <span className="font-semibold text-accent">Tollgate</span>
+      <Link to="/sign-in" className="text-accent text-sm hover:underline">
+        {t('Sign in')}
+      </Link>
+    </p>
+    {children}
+  </main>
+)
+
 export function Status() {
   const status = useQuery(statusQuery)
   const { data: session } = useQuery(sessionQuery)
+  const Frame = session ? Fragment : Alone
   return (
-    <main className="mx-auto w-full max-w-4xl px-4 py-6">
-      <p className="mb-6 flex items-center justify-between gap-3">
-        <span className="font-semibold text-accent">Tollgate</span>
-        <Link to={session ? '/' : '/sign-in'} className="text-accent text-sm hover:underline">
-          {session ? t('To the console') : t('Sign in')}
-        </Link>
-      </p>
+    <Frame>
       <PageHeader title={t('Status')} description={t('Which models work now.')} />
       {status.data ? (
         <div className="flex flex-col gap-4">
@@ -107,6 +116,6 @@ export function Status() {
       ) : (
         <QueryState query={status} rows={8} />
       )}
-    </main>
+    </Frame>
   )
 }

@@ -24,7 +24,9 @@ function toOwnAddress(url: string): string {
   return pathname.startsWith('/files/') ? pathname + search : url
 }
 
-function Preview({ file: { role, url, expires_at } }: { readonly file: File }) {
+/** Every reading signs new links: a player keeps the one that it plays. */
+function Preview({ file }: { readonly file: File }) {
+  const [{ role, url, expires_at }] = useState(file)
   const address = toOwnAddress(url)
   return (
     <li className="flex flex-col gap-2 p-4">
@@ -33,7 +35,7 @@ function Preview({ file: { role, url, expires_at } }: { readonly file: File }) {
       )}
       {/* biome-ignore lint/a11y/useMediaCaption: models generate no captions, and an empty track would offer captions that do not exist. */}
       {role === 'video' && <video src={address} controls className="max-h-96 max-w-full rounded-md" />}
-      {/* biome-ignore lint/a11y/useMediaCaption: as with video. */}
+      {/* biome-ignore lint/a11y/useMediaCaption: models generate no captions for sound either. */}
       {role === 'audio' && <audio src={address} controls className="w-full" />}
       <p className="flex flex-wrap items-center gap-x-4 text-sm">
         <Anchor isAmongWords href={address} download>
@@ -136,6 +138,7 @@ export function TaskDetail({ id, isOperator, mayCancel, isWhole }: DetailProps) 
   const refresh = () =>
     queries.invalidateQueries({ predicate: ({ queryKey }) => String(queryKey[0]).includes('/tasks') })
   const [provider, setProvider] = useState<string | null>(null)
+  const [linksAt, setLinksAt] = useState(0)
   if (!task.isSuccess) return <QueryState query={task} rows={8} />
   const { data } = task
   const isOpen = data.ended_at === null
@@ -150,7 +153,7 @@ export function TaskDetail({ id, isOperator, mayCancel, isWhole }: DetailProps) 
         <Panel title={t('Results')}>
           <ul className="divide-y divide-line">
             {data.files.map((file) => (
-              <Preview key={file.url} file={file} />
+              <Preview key={`${linksAt} ${file.url.split('?')[0]}`} file={file} />
             ))}
           </ul>
         </Panel>
@@ -158,7 +161,9 @@ export function TaskDetail({ id, isOperator, mayCancel, isWhole }: DetailProps) 
       <Facts task={data} />
       <div className="flex flex-wrap gap-2">
         {data.files.length > 0 && (
-          <Button onClick={() => void task.refetch()}>{t('Refresh the links')}</Button>
+          <Button onClick={() => void task.refetch().then(({ dataUpdatedAt }) => setLinksAt(dataUpdatedAt))}>
+            {t('Refresh the links')}
+          </Button>
         )}
         <RefundButton
           accountId={data.account_id}

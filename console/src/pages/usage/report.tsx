@@ -12,7 +12,8 @@ import {
   toDayStart,
 } from '../../format.ts'
 import { t } from '../../i18n.ts'
-import { Chart, type Series } from '../../ui/chart.tsx'
+import { Chart } from '../../ui/chart.tsx'
+import type { Series } from '../../ui/plot.tsx'
 import { EmptyState, Panel, Stat } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock, Money, NONE } from '../../ui/text.tsx'
@@ -28,7 +29,7 @@ interface Sums<G extends Group> extends Omit<AccountUsage, 'groups'> {
 
 /** The number of groups with a line in the chart; the table has all. */
 const LINES = 2
-const LINE_TONES = ['good', 'warn'] as const
+const LINE_TONES = ['series-2', 'series-3'] as const
 
 const sumCost = (rows: readonly Day[]): string =>
   printCredits(rows.reduce((sum, { cost }) => sum + parseCredits(cost), 0n))
@@ -55,12 +56,12 @@ function Charts({ usage }: { readonly usage: Sums<Group> }) {
   const times = days.map((date) => toDayStart(date).getTime() / 1000)
   const costs = (rows: (date: string) => readonly Day[]) => days.map((date) => Number(sumCost(rows(date))))
   const cost: Series[] = [
-    { name: t('All'), kind: 'bars', tone: 'accent', values: costs(listRows) },
+    { name: t('All'), kind: 'bars', tone: 'series-1', values: costs(listRows) },
     ...dearest.map(
       ({ id, name }, index): Series => ({
         name: name === '' ? t('None') : name,
         kind: 'line',
-        tone: LINE_TONES[index] ?? 'warn',
+        tone: LINE_TONES[index] ?? 'series-2',
         values: costs((date) => listGroupRows(date, id)),
       }),
     ),
@@ -90,8 +91,8 @@ function Charts({ usage }: { readonly usage: Sums<Group> }) {
         times={times}
         print={printShortCount}
         series={[
-          { name: t('Input'), kind: 'bars', tone: 'accent', values: sum((day) => day.input_tokens) },
-          { name: t('Output'), kind: 'line', tone: 'good', values: sum((day) => day.output_tokens) },
+          { name: t('Input'), kind: 'bars', tone: 'series-1', values: sum((day) => day.input_tokens) },
+          { name: t('Output'), kind: 'line', tone: 'series-2', values: sum((day) => day.output_tokens) },
         ]}
       />
     </div>

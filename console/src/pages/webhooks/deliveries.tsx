@@ -2,7 +2,6 @@
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
 import { Action } from '../../ui/dialog.tsx'
 import { OpenLink } from '../../ui/open-link.tsx'
 import { listNames, StatusBadge, type Statuses } from '../../ui/states.tsx'
@@ -63,9 +62,6 @@ export function Deliveries({ accountId, endpoints, endpoint, state, mayChange }:
         <div className="w-40">
           <Filter name="state" label={t('Delivery status')} value={state} options={listNames(statuses)} />
         </div>
-        <Button isBusy={list.isRefetching} onClick={() => void list.refetch()}>
-          {t('Refresh')}
-        </Button>
         {mayChange && endpoint && (
           <Action
             done={t('Failed deliveries are being sent again')}

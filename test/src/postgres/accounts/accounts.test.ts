@@ -977,6 +977,7 @@ t.test('every table of operations is audited', async (t) => {
     master_keys: 'accounts/rotate-master-key.ts',
     payment_events: 'payments/refused-events.ts',
     recovery_codes: 'people/totp.ts',
+    status_notes: 'operation/status-notes.ts',
     tasks: 'tasks/tasks.ts',
     wiki_pages: 'knowledge/import.ts',
   }
