@@ -7,11 +7,11 @@ export interface Table {
   rows: string[][]
 }
 
-/** Formats a figure with three digits; whole numbers, and all from 100 on, without decimals. Null is a dash. */
+/** Formats a figure with three digits, and as an integer from 100 on. Null is a dash. */
 export const figure = (value: number | null): string => {
   if (value === null || !Number.isFinite(value)) return '–'
   const size = Math.abs(value)
-  if (size >= 99.95 || Number.isInteger(value)) return Math.round(value).toLocaleString('en-US')
+  if (size >= 99.95) return Math.round(value).toLocaleString('en-US')
   return value.toFixed(size >= 9.995 ? 1 : 2)
 }
 
