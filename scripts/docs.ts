@@ -52,21 +52,8 @@ import { createMetrics } from '../src/telemetry/metrics.ts'
 import { commandTree } from '../test/src/cli/support.ts'
 import { CHAT_PROVIDERS } from '../test/support/chat-providers.ts'
 import { filesUnder, ROOT, readText } from '../test/support/source-files.ts'
-import { listClaims, listSections, readRecords, renderProof } from './proof.ts'
+import { type Cell, code, RECORDED, splitCells, type Table } from './recorded-tables.ts'
 
-/** Null: prose, which the page has. */
-type Cell = string | null
-
-interface Table {
-  readonly head: readonly string[]
-  readonly rows: readonly (readonly Cell[])[]
-  /** Its prose may be empty. */
-  readonly mayBeEmpty?: true
-  /** The page has only the rows that it describes; the names of the others say enough. */
-  readonly isPartial?: true
-}
-
-const code = (text: string | number): string => `\`${text}\``
 const list = (words: readonly string[]): string => words.map(code).join(', ')
 const count = (value: number): string => value.toLocaleString('en-US')
 
@@ -176,36 +163,12 @@ const BOUNDS: Readonly<Record<string, string>> = {
   knowledge: `\`limit\` of a search ${SEARCH_MAX_LIMIT}, default ${SEARCH_DEFAULT_LIMIT}, by MCP ${MCP_SEARCH_DEFAULT_LIMIT}; ${BATCH_MAX_PAGES} pages in one request, bodies cut after ${count(REST_BATCH_BODY_MAX_CHARS)} characters, by MCP after ${count(READ_PAGES_BODY_MAX_CHARS)}; \`read_page\` by MCP ${count(READ_PAGE_BODY_MAX_CHARS)} characters; a link to a source ${count(SOURCE_LINK_TTL_SECS)} seconds`,
 }
 
-/** A table of the latest report of the bench, by its heading. */
-function copyBenchTable(heading: string): Table {
-  const [, section = ''] = readText('bench/results/latest.md').split(`\n## ${heading}\n\n`)
-  const [head = [], , ...rows] = section.split('\n\n')[0]!.split('\n').map(splitCells)
-  return { head, rows, mayBeEmpty: true }
-}
-
 const UPSTREAM_STATUSES = [400, 401, 403, 404, 422, 429]
 /** Stands for every other status. */
 const OTHER_STATUS = 418
 
-const splitCells = (row: string): string[] =>
-  row
-    .slice(1, -1)
-    .split(/(?<!\\)\|/)
-    .map((cell) => cell.trim())
-
-/** Prints the claims of a section, each with the last result of its command. */
-function listProofs(section: string): Table {
-  const records = readRecords()
-  const rows = listClaims()
-    .filter((claim) => claim.section === section)
-    .map(({ name, command }): Cell[] => [code(name), null, null, ...renderProof(records[command])])
-  return { head: ['name', 'claim', 'checked by', 'takes', 'last result'], rows }
-}
-
 const TABLES: Readonly<Record<string, Table>> = {
-  ...Object.fromEntries(listSections().map((section) => [section, listProofs(section)])),
-  'bench-aims': copyBenchTable('Aims: Tollgate with everything on'),
-  'bench-settled': copyBenchTable('CPU of all processes and engines together, µs per settled call'),
+  ...RECORDED,
   bounds: { head: ['field', 'bound'], rows: Object.entries(BOUNDS) },
   'call-columns': {
     head: ['field', 'kind', 'rule'],
