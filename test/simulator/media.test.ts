@@ -1,6 +1,6 @@
 /** Simulated images, videos, speech and music. */
 import t from 'tap'
-import { drawPng, filmMp4, toPlayedSeconds, soundMp3 } from '../../simulator/media/samples.ts'
+import { drawPng, filmMp4, soundMp3, toPlayedSeconds } from '../../simulator/media/samples.ts'
 import { FormError, readForm } from '../../simulator/requests.ts'
 import type { Json } from './dialects-support.ts'
 import { complaintsOfDecoder, readMp3, readMp4, readPng } from './media/probe.ts'

@@ -82,7 +82,11 @@ export const organizationOperations = [
     async (context, { account_id: organizationId, member_id: accountId }) => {
       // Everyone may leave.
       if (accountId !== context.caller.signedIn?.user.accountId)
-        assertMayActIn(context.caller, { ...operations.removeMember, allows: ['owner', 'admin'] }, organizationId)
+        assertMayActIn(
+          context.caller,
+          { ...operations.removeMember, allows: ['owner', 'admin'] },
+          organizationId,
+        )
       const member = await context.write(async (database) => {
         await assertOutranks(context, database, organizationId, { member: accountId })
         return database.organizations.removeMember(organizationId, accountId)
