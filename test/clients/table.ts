@@ -30,12 +30,17 @@ function renderCell({ cannot = {} }: Client, title: string, cells: readonly Cell
   return cells.every(({ directFailure }) => directFailure === null) ? 'yes' : 'as directly'
 }
 
-function* listNotes({ client, cells }: Row): Generator<string> {
-  for (const [title, why] of Object.entries(client.cannot ?? {})) yield `${title}: ${why}`
+/** Returns what is to be said of a client, once for all scenarios that it is true of. */
+function listNotes({ client, cells }: Row): string[] {
+  const scenarios = new Map<string, string[]>()
+  const add = (scenario: string, note: string) =>
+    scenarios.set(note, [...(scenarios.get(note) ?? []), scenario])
+  for (const [title, why] of Object.entries(client.cannot ?? {})) add(title, why)
   for (const { scenario, wrong, directFailure } of cells) {
-    for (const what of wrong) yield `${scenario.id}: ${what}`
-    if (directFailure !== null) yield `${scenario.id}: directly: ${directFailure}`
+    for (const what of wrong) add(scenario.id, what)
+    if (directFailure !== null) add(scenario.id, `directly: ${directFailure}`)
   }
+  return [...scenarios].map(([note, names]) => `${names.join('; ')}: ${note}`)
 }
 
 const printLanguage = ({ python }: Client): string => (python === undefined ? '' : ', Python')
@@ -69,7 +74,7 @@ function renderTable(rows: readonly Row[], former: string): string {
           ...titles.map((title) => renderCell(client, title, findCells(title))),
         ]),
       ],
-      notes: [...listNotes(row)].map((note) => `${printName(client)}${note.replaceAll(/\s+/g, ' ')}\n`),
+      notes: listNotes(row).map((note) => `${printName(client)}${note.replaceAll(/\s+/g, ' ')}\n`),
     }
   })
   const body = parts.flatMap((part) => part.body)
