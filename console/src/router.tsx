@@ -8,8 +8,11 @@ import {
   redirect,
 } from '@tanstack/react-router'
 import { type FunctionComponent, useState } from 'react'
-import { sessionQuery } from './api/session.ts'
+import { requestEarly } from './api/client.ts'
+import { type Session, sessionQuery } from './api/session.ts'
+import { readZoneName } from './format.ts'
 import { useLanguage } from './i18n.ts'
+import { toListInput } from './pages/calls/query.ts'
 import { printSearch, readSearch, validateTexts } from './search.ts'
 import { PageLoader } from './ui/page-loader.tsx'
 import { Shell } from './ui/shell.tsx'
@@ -111,15 +114,39 @@ const status = createRoute({
   component: lazyPage(() => import('./pages/status/status.tsx'), 'Status'),
 })
 
+/** A page has been opened: the next one can ask for its data by itself, as its frame is there. */
+let isOpen = false
+
 /** Makes the route of a page that needs a session, with the search parameters that its address keeps. */
 const createPage = <Path extends string, Name extends string, Search extends object = object>(
   path: Path,
   load: Load<Name>,
   name: Name,
   validateSearch: (search: Record<string, unknown>) => Search = () => ({}) as Search,
-) => createRoute({ getParentRoute: () => signedIn, path, validateSearch, component: lazyPage(load, name) })
+  /** Asks for the data of the first page that is opened, while its code is loading. */
+  askEarly?: (accountId: string, search: Search) => void,
+) =>
+  createRoute({
+    getParentRoute: () => signedIn,
+    path,
+    validateSearch,
+    loader: ({ context, location }) => {
+      if (isOpen) return
+      isOpen = true
+      const accounts = context.queries.getQueryData<Session | null>(sessionQuery.queryKey)?.accounts
+      const { account = accounts?.[0]?.account_id } = accountSearch({ ...location.search })
+      if (account !== undefined) askEarly?.(account, validateSearch({ ...location.search }))
+    },
+    component: lazyPage(load, name),
+  })
 
-const home = createPage('/', () => import('./pages/home.tsx'), 'Home')
+const home = createPage(
+  '/',
+  () => import('./pages/home.tsx'),
+  'Home',
+  () => ({}),
+  (account_id) => requestEarly('showHome', { account_id, timezone: readZoneName() }),
+)
 
 const keys = createPage(
   '/keys',
@@ -129,6 +156,7 @@ const keys = createPage(
     ...validateTexts('key')(search),
     ...(search.create === true && { create: true }),
   }),
+  (account_id) => requestEarly('listKeys', { account_id } as never),
 )
 
 const calls = createPage(
@@ -148,10 +176,15 @@ const calls = createPage(
     'session_id',
     'model_part',
     'key_part',
+    'not_model',
+    'not_error_code',
+    'cost_above',
+    'latency_above_ms',
     'order',
     'call',
     'live',
   ),
+  (accountId, search) => requestEarly('listCalls', toListInput(accountId, search)),
 )
 
 const profile = createPage('/profile', () => import('./pages/profile/profile.tsx'), 'Profile')

@@ -12,7 +12,7 @@ import { Field, Form } from '../ui/form.tsx'
 import { listNames, PageHeader, StatusBadge } from '../ui/states.tsx'
 import { type Column, ListPanel } from '../ui/table.tsx'
 import { Money, NONE, TextLink, Time } from '../ui/text.tsx'
-import { describeStatuses } from './calls/filters.tsx'
+import { describeStatuses } from './calls/query.ts'
 import { Filter, FilterPanel, PeriodFilter } from './filters.tsx'
 
 const route = getRouteApi('/signed-in/all-calls')

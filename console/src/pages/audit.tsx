@@ -86,8 +86,7 @@ export function Audit() {
             name="audit"
             operation={operation}
             input={input}
-            header={printCsvRecord(CSV_COLUMNS)}
-            toRecord={toCsvRecord}
+            loadFormat={async () => ({ header: printCsvRecord(CSV_COLUMNS), toRecord: toCsvRecord })}
           />
         }
       />

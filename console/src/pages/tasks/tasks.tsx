@@ -79,7 +79,12 @@ export function Tasks() {
           body={{ prompt: 'A fox in the snow' }}
         />
       </ListPanel>
-      <Drawer title={t('Task')} isOpen={open !== undefined} onClose={() => change({ task: undefined })}>
+      <Drawer
+        isBeside
+        title={t('Task')}
+        isOpen={open !== undefined}
+        onClose={() => change({ task: undefined })}
+      >
         {open && (
           <TaskDetail
             key={open}
