@@ -85,7 +85,7 @@ export function Grid<Row>({
   const isCut = isSized || columns.some(({ width }) => width !== undefined)
   const sum = columns.reduce((total, { name }) => total + (widths[name] ?? 0), 0)
   const height = isCompact ? 'py-0.5' : 'py-1.5'
-  const last = columns.at(-1)?.name
+  const last = columns.at(-1)
   return (
     <table
       className={`w-full text-left ${isCut ? 'table-fixed' : ''}`}
@@ -124,8 +124,8 @@ export function Grid<Row>({
             {columns.map(({ name, isNumber, isText, place, cell }) => (
               <td
                 key={name}
-                // The last one is below the button too.
-                colSpan={isAdjustable && !isSized && name === last ? 2 : undefined}
+                // The last one is below the button too, unless it has to stay below its heading.
+                colSpan={isAdjustable && !isSized && !isNumber && name === last?.name ? 2 : undefined}
                 className={`px-3 ${unseen === undefined ? height : ''} ${isNumber ? 'text-right' : ''} ${isCut ? 'truncate' : isText ? 'min-w-40' : 'whitespace-nowrap'} ${place}`}
               >
                 {cell(row)}
