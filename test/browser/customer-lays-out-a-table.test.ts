@@ -69,6 +69,8 @@ t.test('the layout of tables', async (t) => {
     await heading(page, 'Calls').waitFor()
     await row(page, 'fast').waitFor()
     if (hand === mouse) {
+      // The charts come after the rows.
+      await page.locator('main canvas').nth(2).waitFor()
       const status = page.locator('main').getByRole('columnheader', { name: 'Status' })
       const { x, y, width, height } = (await status.boundingBox())!
       await page.mouse.move(x + width - 3, y + height / 2)

@@ -94,11 +94,11 @@ export function AllCalls() {
       ),
     },
     { name: t('Model'), cell: ({ model }) => model },
-    { name: t('Channel'), cell: ({ channel_id }) => channel_id ?? NONE },
+    { name: t('Channel'), from: 'wide', cell: ({ channel_id }) => channel_id ?? NONE },
     {
       name: t('Status'),
       cell: ({ status, error_code, attempts_count: attempts }) => (
-        <span className="flex flex-wrap items-center gap-2">
+        <span className="flex items-center gap-2">
           <StatusBadge statuses={statuses} status={status} />
           {error_code !== null && <span className="text-quiet text-sm">{error_code}</span>}
           {attempts !== null && attempts > 1 && (

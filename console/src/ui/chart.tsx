@@ -222,7 +222,7 @@ export function Chart({ title, query, series, ...rest }: ChartProps) {
   const toggle = (name: string) =>
     setHidden((now) => (now.includes(name) ? now.filter((one) => one !== name) : [...now, name]))
   return (
-    <figure className="min-w-0 rounded-lg border border-line bg-surface p-3">
+    <figure className="min-h-65 min-w-0 rounded-lg border border-line bg-surface p-3">
       <figcaption className="flex justify-between gap-2 px-1 pb-1 text-sm">
         <span className="font-medium">{title}</span>
         <span className="text-quiet text-xs">{readZoneName()}</span>

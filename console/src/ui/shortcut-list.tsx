@@ -1,5 +1,4 @@
 /** The dialog that lists what the keys of the console do. */
-import { Fragment } from 'react'
 import { t } from '../i18n.ts'
 import { Dialog } from './dialog.tsx'
 
@@ -42,12 +41,12 @@ interface ShortcutListProps {
 
 export const ShortcutList = ({ command, onClose }: ShortcutListProps) => (
   <Dialog title={t('Keyboard shortcuts')} onClose={onClose}>
-    <dl className="grid grid-cols-[auto_minmax(0,1fr)] items-baseline gap-x-6 gap-y-2">
-      {listShortcuts(command).map(([place, shortcuts]) => (
-        <Fragment key={place}>
-          <div className="col-span-2 mt-2 text-quiet text-xs first:mt-0">{place}</div>
+    {listShortcuts(command).map(([place, shortcuts]) => (
+      <section key={place} className="mt-4 first:mt-0">
+        <h3 className="text-quiet text-xs">{place}</h3>
+        <dl>
           {shortcuts.map(([keys, what]) => (
-            <Fragment key={what}>
+            <div key={what} className="mt-2 grid grid-cols-[7rem_minmax(0,1fr)] items-baseline">
               <dt className="flex gap-1">
                 {keys.map((key) => (
                   <kbd key={key} className="rounded border border-line bg-raised px-1.5 font-sans text-xs">
@@ -56,10 +55,10 @@ export const ShortcutList = ({ command, onClose }: ShortcutListProps) => (
                 ))}
               </dt>
               <dd>{what}</dd>
-            </Fragment>
+            </div>
           ))}
-        </Fragment>
-      ))}
-    </dl>
+        </dl>
+      </section>
+    ))}
   </Dialog>
 )

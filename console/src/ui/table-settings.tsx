@@ -1,10 +1,19 @@
 /** The dialog in which a reader lays out a table: its columns, their order and widths, and the height of rows. */
 import { ArrowDown, ArrowUp } from 'lucide-react'
+import { useState } from 'react'
 import { t } from '../i18n.ts'
 import { Button } from './button.tsx'
 import { Dialog } from './dialog.tsx'
 import { Actions, CheckField, CONTROL, SelectField } from './form.tsx'
-import { AS_GIVEN, arrange, storeCompact, storeLayout, useCompact, useLayout } from './table-layout.ts'
+import {
+  AS_GIVEN,
+  arrange,
+  storeCompact,
+  storeLayout,
+  type TableLayout,
+  useCompact,
+  useLayout,
+} from './table-layout.ts'
 
 /** A narrower column shows nothing. */
 const MIN_WIDTH_PX = 48
@@ -12,12 +21,15 @@ const MIN_WIDTH_PX = 48
 interface TableSettingsProps {
   readonly table: string
   readonly columns: readonly { readonly name: string }[]
+  /** The present widths of the columns that are seen. */
+  readonly measured: TableLayout['widths']
   onClose(): void
 }
 
-export function TableSettings({ table, columns, onClose }: TableSettingsProps) {
+export function TableSettings({ table, columns, measured, onClose }: TableSettingsProps) {
   const layout = useLayout(table)
   const isCompact = useCompact()
+  const [resets, setResets] = useState(0)
   const arranged = arrange(columns, layout).map(({ column: { name }, isShown }) => ({
     name,
     isShown: isShown ?? true,
@@ -29,10 +41,10 @@ export function TableSettings({ table, columns, onClose }: TableSettingsProps) {
     moved.splice(at + by, 0, ...moved.splice(at, 1))
     choose(moved)
   }
+  const widths = { ...measured, ...layout.widths }
   const size = (name: string, text: string) => {
-    const { [name]: _, ...widths } = layout.widths
     const px = Number.parseInt(text, 10)
-    storeLayout(table, { ...layout, widths: px >= MIN_WIDTH_PX ? { ...widths, [name]: px } : widths })
+    if (px >= MIN_WIDTH_PX) storeLayout(table, { ...layout, widths: { ...widths, [name]: px } })
   }
   return (
     <Dialog
@@ -70,9 +82,9 @@ export function TableSettings({ table, columns, onClose }: TableSettingsProps) {
                 aria-label={t('Width of {column} in pixels', { column: name })}
                 placeholder={t('Width')}
                 className={`${CONTROL} max-w-24`}
-                // Uncontrolled: while it is typed, a width is too small.
-                key={layout.widths[name] === undefined ? 'none' : 'given'}
-                defaultValue={layout.widths[name]}
+                // Not controlled: a width that is being typed is too small at first.
+                key={resets}
+                defaultValue={widths[name]}
                 onChange={({ target }) => size(name, target.value)}
               />
               <Button
@@ -98,7 +110,14 @@ export function TableSettings({ table, columns, onClose }: TableSettingsProps) {
         </ol>
       </div>
       <Actions>
-        <Button onClick={() => storeLayout(table, AS_GIVEN)}>{t('Reset')}</Button>
+        <Button
+          onClick={() => {
+            storeLayout(table, AS_GIVEN)
+            setResets(resets + 1)
+          }}
+        >
+          {t('Reset')}
+        </Button>
         <Button kind="primary" onClick={onClose}>
           {t('Done')}
         </Button>

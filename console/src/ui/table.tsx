@@ -86,6 +86,7 @@ export function Grid<Row>({
   const sum = columns.reduce((total, { name }) => total + (widths[name] ?? 0), 0)
   const height = isCompact ? 'py-0.5' : 'py-1.5'
   const last = columns.at(-1)
+  const hasFiller = isAdjustable && (isSized || last?.isNumber === true)
   return (
     <table
       className={`w-full text-left ${isCut ? 'table-fixed' : ''}`}
@@ -125,12 +126,13 @@ export function Grid<Row>({
               <td
                 key={name}
                 // The last one is below the button too, unless it has to stay below its heading.
-                colSpan={isAdjustable && !isSized && !isNumber && name === last?.name ? 2 : undefined}
+                colSpan={isAdjustable && !hasFiller && name === last?.name ? 2 : undefined}
                 className={`px-3 ${unseen === undefined ? height : ''} ${isNumber ? 'text-right' : ''} ${isCut ? 'truncate' : isText ? 'min-w-40' : 'whitespace-nowrap'} ${place}`}
               >
                 {cell(row)}
               </td>
             ))}
+            {hasFiller && <td />}
           </tr>
         ))}
         {unseen !== undefined && <Space px={unseen.after} />}
@@ -156,16 +158,20 @@ interface WidthHandleProps {
   readonly layout: TableLayout
 }
 
+/** Returns the widths of the columns that are seen. If one is changed, all are kept, so that no other column moves. */
+function measureColumns(inHead: Element): TableLayout['widths'] {
+  const cells = [...(inHead.closest('tr')?.cells ?? [])]
+  return Object.fromEntries(
+    cells.flatMap(({ dataset, offsetWidth }) =>
+      dataset.column !== undefined && offsetWidth > 0 ? [[dataset.column, offsetWidth] as const] : [],
+    ),
+  )
+}
+
 /** Changes the width of a column by dragging; the dialog of the table does so by keyboard. */
 function WidthHandle({ table, name, layout }: WidthHandleProps) {
   const start = ({ currentTarget: handle, clientX, pointerId }: PointerEvent<HTMLSpanElement>) => {
-    const cells = [...(handle.closest('tr')?.cells ?? [])]
-    // What the browser chose is kept, so that no other column moves.
-    const widths = Object.fromEntries(
-      cells.flatMap(({ dataset, offsetWidth }) =>
-        dataset.column !== undefined && offsetWidth > 0 ? [[dataset.column, offsetWidth] as const] : [],
-      ),
-    )
+    const widths = measureColumns(handle)
     handle.setPointerCapture(pointerId)
     handle.onpointermove = (event) => {
       const width = Math.max(MIN_WIDTH_PX, (widths[name] ?? 0) + event.clientX - clientX)
@@ -193,7 +199,7 @@ interface SettingsButtonProps {
 }
 
 function SettingsButton({ table, columns }: SettingsButtonProps) {
-  const [isOpen, setOpen] = useState(false)
+  const [measured, setMeasured] = useState<TableLayout['widths'] | null>(null)
   return (
     <>
       <button
@@ -201,13 +207,18 @@ function SettingsButton({ table, columns }: SettingsButtonProps) {
         aria-label={t('Columns and rows of {table}', { table })}
         title={t('Columns and rows')}
         className="rounded p-0.5 align-middle hover:bg-raised hover:text-ink"
-        onClick={() => setOpen(true)}
+        onClick={({ currentTarget }) => setMeasured(measureColumns(currentTarget))}
       >
         <Settings2 aria-hidden size={16} />
       </button>
-      {isOpen && (
+      {measured !== null && (
         <Suspense>
-          <TableSettings table={table} columns={columns} onClose={() => setOpen(false)} />
+          <TableSettings
+            table={table}
+            columns={columns}
+            measured={measured}
+            onClose={() => setMeasured(null)}
+          />
         </Suspense>
       )}
     </>
