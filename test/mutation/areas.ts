@@ -28,7 +28,7 @@ export const AREAS: readonly Area[] = [
   {
     name: 'limits',
     code: ['src/core/limits/*.ts', 'src/limits/*.ts'],
-    tests: ['test/src/limits/limits.test.ts', 'test/src/core/routing.test.ts'],
+    tests: ['test/src/core/limits.test.ts', 'test/src/limits/limits.test.ts'],
   },
   {
     name: 'keys',
