@@ -12,6 +12,7 @@ export const AREAS: readonly Area[] = [
     code: ['src/core/pricing/*.ts', 'src/core/media/pricing.ts', 'src/core/payments/price.ts'],
     tests: [
       'test/src/core/pricing.test.ts',
+      'test/src/core/token-counts.test.ts',
       'test/src/core/media.test.ts',
       'test/src/core/call-log.test.ts',
       'test/src/core/routing.test.ts',
@@ -28,7 +29,11 @@ export const AREAS: readonly Area[] = [
   {
     name: 'limits',
     code: ['src/core/limits/*.ts', 'src/limits/*.ts'],
-    tests: ['test/src/core/limits.test.ts', 'test/src/limits/limits.test.ts'],
+    tests: [
+      'test/src/core/limits.test.ts',
+      'test/src/limits/processes-agree-on-limits.test.ts',
+      'test/src/limits/limits.test.ts',
+    ],
   },
   {
     name: 'keys',
