@@ -11,14 +11,9 @@ export const AREAS: readonly Area[] = [
     name: 'pricing',
     code: ['src/core/pricing/*.ts', 'src/core/media/pricing.ts', 'src/core/payments/price.ts'],
     tests: [
-      'test/src/core/pricing.test.ts',
       'test/src/core/token-counts.test.ts',
       'test/src/core/media.test.ts',
-      'test/src/core/call-log.test.ts',
-      'test/src/core/routing.test.ts',
-      'test/src/protocols/usage.test.ts',
-      'test/src/payments.test.ts',
-      'test/pipelines/chat/usage.test.ts',
+      'test/src/core/pricing.test.ts',
     ],
   },
   {
@@ -29,11 +24,7 @@ export const AREAS: readonly Area[] = [
   {
     name: 'limits',
     code: ['src/core/limits/*.ts', 'src/limits/*.ts'],
-    tests: [
-      'test/src/core/limits.test.ts',
-      'test/src/limits/processes-agree-on-limits.test.ts',
-      'test/src/limits/limits.test.ts',
-    ],
+    tests: ['test/src/core/limits.test.ts', 'test/src/limits/processes-agree-on-limits.test.ts'],
   },
   {
     name: 'keys',
@@ -77,7 +68,10 @@ export const AREAS: readonly Area[] = [
   {
     name: 'settlement',
     code: ['pipelines/settlement/*.ts'],
-    tests: ['test/pipelines/settlement/settlement.test.ts'],
+    tests: [
+      'test/pipelines/settlement/settlement-in-virtual-time.test.ts',
+      'test/simulation/wallets.test.ts',
+    ],
   },
   {
     name: 'tasks',
