@@ -27,6 +27,8 @@ const RUNS_PER_PROCESS = 300
 /** Of the simulations, which take many more in a run of tests. */
 const SEEDS = '1-12'
 const DRY_RUN_MINUTES = 20
+/** Of a mutant, besides the usual time of its tests: long enough for a busy machine. Most loops end at a count before. */
+const TIME_LIMIT_MS = 60_000
 const SHOWN_CHARACTERS = 60
 
 /** What Stryker says of a mutant, as far as it is read here. */
@@ -105,6 +107,7 @@ async function testArea(stryker: string, area: Area): Promise<Outcome> {
       concurrency: 1,
       maxTestRunnerReuse: RUNS_PER_PROCESS,
       dryRunTimeoutMinutes: DRY_RUN_MINUTES,
+      timeoutMS: TIME_LIMIT_MS,
       tempDirName: temporary,
       reporters: ['progress-append-only'],
       logLevel: 'error',
