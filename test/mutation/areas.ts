@@ -4,6 +4,8 @@ export interface Area {
   /** Patterns of files. */
   readonly code: readonly string[]
   readonly tests: readonly string[]
+  /** Modules, or tests, keep something from run to run. */
+  readonly hasState?: true
 }
 
 export const AREAS: readonly Area[] = [
@@ -30,6 +32,7 @@ export const AREAS: readonly Area[] = [
     name: 'keys',
     code: ['src/core/keys/*.ts'],
     tests: ['test/src/core/keys.test.ts'],
+    hasState: true,
   },
   {
     name: 'wallet',

@@ -97,7 +97,7 @@ async function testArea(stryker: string, area: Area): Promise<Outcome> {
       plugins: [join(HERE, 'runner.ts')],
       testRunner: 'tap-in-process',
       testRunnerNodeArgs: ['--no-warnings'],
-      tapInProcess: { files: area.tests },
+      tapInProcess: { files: area.tests, hasState: area.hasState === true },
       coverageAnalysis: 'perTest',
       // Names and words: the types notice most of the names, and no rule depends on the words.
       mutator: { excludedMutations: ['StringLiteral'] },

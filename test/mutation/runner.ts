@@ -31,6 +31,12 @@ interface TestResult {
   readonly failureMessage: string
 }
 
+interface TapInProcessOptions {
+  readonly files: readonly string[]
+  /** Modules keep something from run to run. */
+  readonly hasState: boolean
+}
+
 type Body = (t: Test) => unknown
 
 // Tap tells its parent process of its time limit, and Stryker takes no messages but its own.
@@ -53,10 +59,14 @@ const switches = shared.__stryker__
 class TapInProcess {
   static inject = ['options']
   readonly #files: readonly string[]
+  readonly #hasState: boolean
+  /** The tests that each file has, once it is loaded. */
+  readonly #tests = new Map<string, Parameters<Test['test']>[]>()
   #runs = 0
 
-  constructor({ tapInProcess: { files } }: { tapInProcess: { files: readonly string[] } }) {
+  constructor({ tapInProcess: { files, hasState } }: { tapInProcess: TapInProcessOptions }) {
     this.#files = files
+    this.#hasState = hasState
     // The lines of TAP would fill a pipe that nobody reads.
     process.stdout.write = () => true
   }
@@ -72,8 +82,9 @@ class TapInProcess {
   }
 
   /**
-   * What modules keep from run to run may make a test fail that would pass, and pass that would fail. So a mutant that a used
-   * process does not notice, and one of which a test fails without it too, are tried again in a new process.
+   * What modules keep from run to run may make a test fail that would pass, and pass that would fail. So where they keep
+   * anything, a mutant that a used process does not notice, and one of which a test fails without it too, are tried again in a
+   * new process.
    */
   async mutantRun({ activeMutant, testFilter, hitLimit }: MutantRun) {
     const isNew = this.#runs === 0
@@ -85,7 +96,8 @@ class TapInProcess {
     if (hitLimit !== undefined && switches.hitCount! > hitLimit)
       return { status: 'timeout', reason: 'a loop has no end' }
     const failed = tests.filter(({ status }) => status === FAILED)
-    const isCertain = isNew || (failed.length > 0 && (await this.#passWithoutMutant(failed)))
+    const isCertain =
+      isNew || !this.#hasState || (failed.length > 0 && (await this.#passWithoutMutant(failed)))
     // Stryker begins a new process, and tries once more.
     if (!isCertain) throw new Error('the process is used')
     if (failed.length === 0) return { status: 'survived', nrOfTests: tests.length }
@@ -151,31 +163,50 @@ class TapInProcess {
       }) as unknown as Test['test']
     }
     const begin = t.test.bind(t) as Test['test']
-    const ofRoot = { test: t.test, teardown: t.teardown, beforeEach: t.beforeEach, setTimeout: t.setTimeout }
     for (const file of this.#files) {
       if (!isWanted(file) || (untilFailure && results.some(({ status }) => status === FAILED))) continue
       await begin(file, async (test) => {
         wrap(test, file, file)
-        Object.assign(t, {
-          test: test.test,
-          teardown: test.teardown.bind(test),
-          beforeEach: test.beforeEach.bind(test),
-          setTimeout: test.setTimeout.bind(test),
-        })
         const startedAt = performance.now()
         try {
-          await import(`${pathToFileURL(resolve(file))}?run=${this.#runs}`)
+          await this.#runFile(file, test)
         } catch (error) {
           const timeSpentMs = performance.now() - startedAt
           const failureMessage = String(error)
           results.push({ id: file, name: file, fileName: file, timeSpentMs, status: FAILED, failureMessage })
-        } finally {
-          Object.assign(t, ofRoot)
         }
         test.on('end', () => running.delete(test))
       })
     }
     return results
+  }
+
+  /** Loads a file, or runs again the tests that it had: where modules keep nothing, neither do test files. */
+  async #runFile(file: string, test: Test): Promise<void> {
+    const known = this.#hasState ? undefined : this.#tests.get(file)
+    if (known !== undefined) {
+      for (const given of known) void test.test(...given)
+      return
+    }
+    const tests: Parameters<Test['test']>[] = []
+    const { test: own, teardown, beforeEach, setTimeout } = t
+    const ofRoot = { test: own, teardown, beforeEach, setTimeout }
+    const note = (...given: Parameters<Test['test']>) => {
+      tests.push(given)
+      return test.test(...given)
+    }
+    Object.assign(t, {
+      test: note,
+      teardown: test.teardown.bind(test),
+      beforeEach: test.beforeEach.bind(test),
+      setTimeout: test.setTimeout.bind(test),
+    })
+    try {
+      await import(`${pathToFileURL(resolve(file))}?run=${this.#runs}`)
+      this.#tests.set(file, tests)
+    } finally {
+      Object.assign(t, ofRoot)
+    }
   }
 }
 
