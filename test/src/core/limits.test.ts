@@ -10,6 +10,161 @@ import {
 import { LimiterState, type Limits } from '../../../src/core/limits/limiter-state.ts'
 import { GRAIN_MS, RateWindow, WINDOW_MS } from '../../../src/core/limits/rate-window.ts'
 
+t.test('how long a minute is, and how much memory answers take', async (t) => {
+  const MIB = 1024 * 1024
+
+  t.test('a minute is 60 s, and requests of 10 ms are one', async (t) => {
+    const window = new RateWindow()
+    for (const time of [100, 109, 110]) window.add(time)
+    t.same(
+      [60_099, 60_108, 60_109, 60_110].map((now) => window.count(now)),
+      [3, 3, 1, 0],
+    )
+  })
+
+  t.test('an answer is kept up to 8 MiB, and a MiB of it takes nothing from others', async (t) => {
+    t.same([MAX_KEPT_ANSWER_BYTES, FREE_BYTES], [8 * MIB, MIB])
+  })
+
+  t.test('all answers of an account take 32 MiB at most, and those of all accounts 64', async (t) => {
+    const memory = new AnswerMemory()
+    t.ok(memory.take('acc_a', 32 * MIB - 1))
+    t.notOk(memory.take('acc_a', 2))
+    t.ok(memory.take('acc_a', 1))
+    t.ok(memory.take('acc_b', 32 * MIB))
+    t.notOk(memory.take('acc_c', 1))
+    memory.release('acc_a', 1)
+    t.ok(memory.take('acc_a', 1), 'what was refused took nothing')
+    memory.release('acc_a', 32 * MIB)
+    t.ok(memory.take('acc_a', 32 * MIB))
+  })
+
+  t.test('a long answer takes what it has beyond a MiB, once, until it is released', async (t) => {
+    const memory = new AnswerMemory()
+    memory.take('acc', 32 * MIB - 10)
+    const held = new HeldAnswer(memory, 'acc')
+    t.ok(held.grow(MIB + 4))
+    t.ok(held.grow(MIB + 4), 'the same answer')
+    t.notOk(held.grow(MIB + 11))
+    t.ok(held.grow(MIB + 10))
+    t.ok(held.grow(3), 'it never becomes shorter')
+    t.notOk(memory.take('acc', 1))
+    held.release()
+    held.release()
+    t.ok(memory.take('acc', 10))
+    t.notOk(memory.take('acc', 1), 'released once')
+    const short = new HeldAnswer(memory, 'acc')
+    t.ok(short.grow(MIB), 'where there is no room as well')
+    short.release()
+    t.notOk(memory.take('acc', 1))
+  })
+})
+
+t.test('what a process knows of limits', async (t) => {
+  const both: Limits = { requestsPerMinute: 3, concurrency: 2 }
+  const decide = (state: LimiterState, limits: Limits, now = 0, subject = 'acc') =>
+    state.decide([{ subject, limits }], 'me', now)[0]
+
+  t.test('a decision says what is left, and when a place is free', async (t) => {
+    const state = new LimiterState()
+    t.same(decide(state, both), {
+      ...{ refusedBy: null, remainingRequests: 2, resetMs: 60_000, remainingConcurrency: 1 },
+    })
+    t.same(decide(state, both, 100), {
+      ...{ refusedBy: null, remainingRequests: 1, resetMs: 59_900, remainingConcurrency: 0 },
+    })
+    t.match(decide(state, both, 200), { refusedBy: 'concurrency', remainingRequests: 1, resetMs: 59_800 })
+    t.same(decide(state, { requestsPerMinute: null, concurrency: 5 }, 200), {
+      ...{ refusedBy: null, remainingRequests: 0, resetMs: 0, remainingConcurrency: 2 },
+    })
+    t.same(decide(state, { requestsPerMinute: 1, concurrency: null }, 200), {
+      ...{ refusedBy: 'requests', remainingRequests: 0, resetMs: 59_900, remainingConcurrency: 0 },
+    })
+  })
+
+  t.test('all subjects of a request admit it, or it takes nothing of any', async (t) => {
+    const state = new LimiterState()
+    const tight: Limits = { requestsPerMinute: null, concurrency: 1 }
+    const subjects = [
+      { subject: 'key', limits: both },
+      { subject: 'acc', limits: tight },
+    ]
+    t.same(
+      state.decide(subjects, 'me', 0).map(({ refusedBy }) => refusedBy),
+      [null, null],
+    )
+    t.match(state.decide(subjects, 'me', 0), [
+      { refusedBy: null, remainingRequests: 2 },
+      { refusedBy: 'concurrency' },
+    ])
+    t.equal(state.countInFlight('key'), 1)
+  })
+
+  t.test('a request that is withdrawn gives back its place in the minute and its slot', async (t) => {
+    const state = new LimiterState()
+    state.admit('acc', both, 'other', 0)
+    state.withdraw('acc', both, 'other', 0)
+    t.same([state.countInFlight('acc'), state.listHolders('acc')], [0, []])
+    t.match(decide(state, both), { remainingRequests: 2, remainingConcurrency: 1 })
+    state.withdraw('acc', { requestsPerMinute: null, concurrency: null }, 'me', 0)
+    t.match(decide(state, both), { remainingRequests: 1, remainingConcurrency: 0 }, 'only what it took')
+    state.withdraw('unknown', both, 'me', 0)
+    t.equal(state.size, 1)
+  })
+
+  t.test('requests that others admitted count from when they were', async (t) => {
+    const state = new LimiterState()
+    state.noteRequests('acc', 2, 0)
+    t.match(decide(state, both, 59_999), { refusedBy: null, remainingRequests: 0, resetMs: 1 })
+    t.match(decide(state, both, 60_000), { refusedBy: null, remainingRequests: 1 })
+  })
+
+  t.test('slots are listed by holder', async (t) => {
+    const state = new LimiterState()
+    t.same([...state.listSlots('me')], [])
+    state.setSlots(
+      'me',
+      new Map([
+        ['acc', 2],
+        ['key', 1],
+      ]),
+    )
+    t.same(
+      [...state.listSlots('me')],
+      [
+        ['acc', 2],
+        ['key', 1],
+      ],
+    )
+    t.same(state.listHolders('key'), ['me'])
+    state.release('acc', 'me')
+    t.same(
+      [...state.listSlots('me')],
+      [
+        ['acc', 1],
+        ['key', 1],
+      ],
+    )
+    state.release('acc', 'me', 7)
+    t.equal(state.countInFlight('acc'), 0)
+    state.setSlots('me', new Map())
+    t.equal(state.size, 0)
+    state.dropHolder('nobody')
+    t.equal(state.size, 0)
+  })
+
+  t.test('a subject is known while it has slots or requests of the last minute', async (t) => {
+    const state = new LimiterState()
+    decide(state, both, 0, 'in flight')
+    decide(state, { requestsPerMinute: 9, concurrency: null }, 0, 'of the minute')
+    t.equal(state.size, 2)
+    state.sweep(59_999)
+    t.equal(state.size, 2)
+    state.sweep(60_000)
+    t.equal(state.size, 1)
+  })
+})
+
 t.test('never more than the limit in a minute', async (t) => {
   const perMinute = (requestsPerMinute: number): Limits => ({ requestsPerMinute, concurrency: null })
   const atOnce = (concurrency: number): Limits => ({ requestsPerMinute: null, concurrency })
@@ -164,160 +319,5 @@ t.test('never more than the limit in a minute', async (t) => {
     book.release('acc', 'a')
     t.match(decide(book, 'acc', both, 'a', 3), { refusedBy: 'requests', remainingConcurrency: 1 })
     t.equal(book.countInFlight('acc'), 0)
-  })
-})
-
-t.test('how long a minute is, and how much memory answers take', async (t) => {
-  const MIB = 1024 * 1024
-
-  t.test('a minute is 60 s, and requests of 10 ms are one', async (t) => {
-    const window = new RateWindow()
-    for (const time of [100, 109, 110]) window.add(time)
-    t.same(
-      [60_099, 60_108, 60_109, 60_110].map((now) => window.count(now)),
-      [3, 3, 1, 0],
-    )
-  })
-
-  t.test('an answer is kept up to 8 MiB, and a MiB of it takes nothing from others', async (t) => {
-    t.same([MAX_KEPT_ANSWER_BYTES, FREE_BYTES], [8 * MIB, MIB])
-  })
-
-  t.test('all answers of an account take 32 MiB at most, and those of all accounts 64', async (t) => {
-    const memory = new AnswerMemory()
-    t.ok(memory.take('acc_a', 32 * MIB - 1))
-    t.notOk(memory.take('acc_a', 2))
-    t.ok(memory.take('acc_a', 1))
-    t.ok(memory.take('acc_b', 32 * MIB))
-    t.notOk(memory.take('acc_c', 1))
-    memory.release('acc_a', 1)
-    t.ok(memory.take('acc_a', 1), 'what was refused took nothing')
-    memory.release('acc_a', 32 * MIB)
-    t.ok(memory.take('acc_a', 32 * MIB))
-  })
-
-  t.test('a long answer takes what it has beyond a MiB, once, until it is released', async (t) => {
-    const memory = new AnswerMemory()
-    memory.take('acc', 32 * MIB - 10)
-    const held = new HeldAnswer(memory, 'acc')
-    t.ok(held.grow(MIB + 4))
-    t.ok(held.grow(MIB + 4), 'the same answer')
-    t.notOk(held.grow(MIB + 11))
-    t.ok(held.grow(MIB + 10))
-    t.ok(held.grow(3), 'it never becomes shorter')
-    t.notOk(memory.take('acc', 1))
-    held.release()
-    held.release()
-    t.ok(memory.take('acc', 10))
-    t.notOk(memory.take('acc', 1), 'released once')
-    const short = new HeldAnswer(memory, 'acc')
-    t.ok(short.grow(MIB), 'where there is no room as well')
-    short.release()
-    t.notOk(memory.take('acc', 1))
-  })
-})
-
-t.test('what a process knows of limits', async (t) => {
-  const both: Limits = { requestsPerMinute: 3, concurrency: 2 }
-  const decide = (state: LimiterState, limits: Limits, now = 0, subject = 'acc') =>
-    state.decide([{ subject, limits }], 'me', now)[0]
-
-  t.test('a decision says what is left, and when a place is free', async (t) => {
-    const state = new LimiterState()
-    t.same(decide(state, both), {
-      ...{ refusedBy: null, remainingRequests: 2, resetMs: 60_000, remainingConcurrency: 1 },
-    })
-    t.same(decide(state, both, 100), {
-      ...{ refusedBy: null, remainingRequests: 1, resetMs: 59_900, remainingConcurrency: 0 },
-    })
-    t.match(decide(state, both, 200), { refusedBy: 'concurrency', remainingRequests: 1, resetMs: 59_800 })
-    t.same(decide(state, { requestsPerMinute: null, concurrency: 5 }, 200), {
-      ...{ refusedBy: null, remainingRequests: 0, resetMs: 0, remainingConcurrency: 2 },
-    })
-    t.same(decide(state, { requestsPerMinute: 1, concurrency: null }, 200), {
-      ...{ refusedBy: 'requests', remainingRequests: 0, resetMs: 59_900, remainingConcurrency: 0 },
-    })
-  })
-
-  t.test('all subjects of a request admit it, or it takes nothing of any', async (t) => {
-    const state = new LimiterState()
-    const tight: Limits = { requestsPerMinute: null, concurrency: 1 }
-    const subjects = [
-      { subject: 'key', limits: both },
-      { subject: 'acc', limits: tight },
-    ]
-    t.same(
-      state.decide(subjects, 'me', 0).map(({ refusedBy }) => refusedBy),
-      [null, null],
-    )
-    t.match(state.decide(subjects, 'me', 0), [
-      { refusedBy: null, remainingRequests: 2 },
-      { refusedBy: 'concurrency' },
-    ])
-    t.equal(state.countInFlight('key'), 1)
-  })
-
-  t.test('a request that is withdrawn gives back its place in the minute and its slot', async (t) => {
-    const state = new LimiterState()
-    state.admit('acc', both, 'other', 0)
-    state.withdraw('acc', both, 'other', 0)
-    t.same([state.countInFlight('acc'), state.listHolders('acc')], [0, []])
-    t.match(decide(state, both), { remainingRequests: 2, remainingConcurrency: 1 })
-    state.withdraw('acc', { requestsPerMinute: null, concurrency: null }, 'me', 0)
-    t.match(decide(state, both), { remainingRequests: 1, remainingConcurrency: 0 }, 'only what it took')
-    state.withdraw('unknown', both, 'me', 0)
-    t.equal(state.size, 1)
-  })
-
-  t.test('requests that others admitted count from when they were', async (t) => {
-    const state = new LimiterState()
-    state.noteRequests('acc', 2, 0)
-    t.match(decide(state, both, 59_999), { refusedBy: null, remainingRequests: 0, resetMs: 1 })
-    t.match(decide(state, both, 60_000), { refusedBy: null, remainingRequests: 1 })
-  })
-
-  t.test('slots are listed by holder', async (t) => {
-    const state = new LimiterState()
-    t.same([...state.listSlots('me')], [])
-    state.setSlots(
-      'me',
-      new Map([
-        ['acc', 2],
-        ['key', 1],
-      ]),
-    )
-    t.same(
-      [...state.listSlots('me')],
-      [
-        ['acc', 2],
-        ['key', 1],
-      ],
-    )
-    t.same(state.listHolders('key'), ['me'])
-    state.release('acc', 'me')
-    t.same(
-      [...state.listSlots('me')],
-      [
-        ['acc', 1],
-        ['key', 1],
-      ],
-    )
-    state.release('acc', 'me', 7)
-    t.equal(state.countInFlight('acc'), 0)
-    state.setSlots('me', new Map())
-    t.equal(state.size, 0)
-    state.dropHolder('nobody')
-    t.equal(state.size, 0)
-  })
-
-  t.test('a subject is known while it has slots or requests of the last minute', async (t) => {
-    const state = new LimiterState()
-    decide(state, both, 0, 'in flight')
-    decide(state, { requestsPerMinute: 9, concurrency: null }, 0, 'of the minute')
-    t.equal(state.size, 2)
-    state.sweep(59_999)
-    t.equal(state.size, 2)
-    state.sweep(60_000)
-    t.equal(state.size, 1)
   })
 })
