@@ -45,8 +45,14 @@ process.send = undefined
 const { default: t } = await import('tap')
 process.send = send
 
+/** What a property has not found by then, the tables beside it have to. */
+const PROPERTY_MS = 1_000
 // That a test fails is enough: to find its smallest case takes long.
-fc.configureGlobal({ ...fc.readConfigureGlobal(), endOnFailure: true })
+fc.configureGlobal({
+  ...fc.readConfigureGlobal(),
+  endOnFailure: true,
+  interruptAfterTimeLimit: PROPERTY_MS,
+})
 
 const SUCCESS = 0
 const FAILED = 1
