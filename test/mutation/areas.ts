@@ -37,11 +37,7 @@ export const AREAS: readonly Area[] = [
   {
     name: 'wallet',
     code: ['src/credentials/wallet.ts', 'pipelines/calls/balance.ts', 'pipelines/accounts/balance.ts'],
-    tests: [
-      'test/src/core/pricing.test.ts',
-      'test/pipelines/calls/calls.test.ts',
-      'test/pipelines/accounts/accounts.test.ts',
-    ],
+    tests: ['test/pipelines/calls/money-and-limits-before-a-call.test.ts', 'test/src/core/pricing.test.ts'],
   },
   {
     name: 'budgets',
@@ -54,10 +50,17 @@ export const AREAS: readonly Area[] = [
   },
   {
     name: 'stages',
+    code: ['pipelines/chat/precharge.ts', 'pipelines/calls/{max-price,rate-limit}.ts'],
+    tests: [
+      'test/pipelines/chat/precharge.test.ts',
+      'test/pipelines/calls/money-and-limits-before-a-call.test.ts',
+    ],
+  },
+  {
+    name: 'calls',
     code: [
-      'pipelines/chat/precharge.ts',
       'pipelines/chat/select-model.ts',
-      'pipelines/calls/{claim,idempotency,max-price,rate-limit}.ts',
+      'pipelines/calls/{claim,idempotency}.ts',
       'pipelines/chat/forward/{call-record,charge,route-choice}.ts',
     ],
     tests: [
@@ -67,6 +70,7 @@ export const AREAS: readonly Area[] = [
       'test/pipelines/chat/other-models.test.ts',
       'test/pipelines/chat/forward.test.ts',
     ],
+    hasState: true,
   },
   {
     name: 'settlement',
@@ -78,16 +82,17 @@ export const AREAS: readonly Area[] = [
   },
   {
     name: 'tasks',
-    code: ['pipelines/tasks/**/*.ts'],
-    tests: ['test/pipelines/tasks/orders.test.ts', 'test/pipelines/tasks/ends.test.ts'],
+    code: ['schemas/tasks/task.ts', 'pipelines/tasks/*.ts', 'pipelines/tasks/{end,lost,order,worker}/*.ts'],
+    tests: [
+      'test/simulation/tasks/tasks-from-order-to-end.test.ts',
+      'test/pipelines/tasks/ends.test.ts',
+      'test/pipelines/tasks/orders.test.ts',
+    ],
+    hasState: true,
   },
   {
     name: 'conversations',
-    code: ['pipelines/chat/stored/*.ts', 'pipelines/chat/forward/response-notes.ts'],
-    tests: [
-      'test/pipelines/chat/stored.test.ts',
-      'test/pipelines/chat/requests.test.ts',
-      'test/pipelines/chat/forward.test.ts',
-    ],
+    code: ['pipelines/chat/stored/state.ts', 'pipelines/chat/forward/response-notes.ts'],
+    tests: ['test/pipelines/chat/stored.test.ts'],
   },
 ]
