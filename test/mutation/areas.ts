@@ -11,12 +11,13 @@ export interface Area {
 export const AREAS: readonly Area[] = [
   {
     name: 'pricing',
-    code: ['src/core/pricing/*.ts', 'src/core/media/pricing.ts', 'src/core/payments/price.ts'],
-    tests: [
-      'test/src/core/token-counts.test.ts',
-      'test/src/core/media.test.ts',
-      'test/src/core/pricing.test.ts',
-    ],
+    code: ['src/core/pricing/*.ts'],
+    tests: ['test/src/core/token-counts.test.ts', 'test/src/core/pricing.test.ts'],
+  },
+  {
+    name: 'media prices',
+    code: ['src/core/media/pricing.ts', 'src/core/payments/price.ts'],
+    tests: ['test/src/core/media.test.ts'],
   },
   {
     name: 'money',
@@ -25,8 +26,13 @@ export const AREAS: readonly Area[] = [
   },
   {
     name: 'limits',
-    code: ['src/core/limits/*.ts', 'src/limits/*.ts'],
-    tests: ['test/src/core/limits.test.ts', 'test/src/limits/processes-agree-on-limits.test.ts'],
+    code: ['src/core/limits/*.ts'],
+    tests: ['test/src/core/limits.test.ts'],
+  },
+  {
+    name: 'limiter',
+    code: ['src/limits/*.ts'],
+    tests: ['test/src/limits/processes-agree-on-limits.test.ts'],
   },
   {
     name: 'keys',

@@ -109,7 +109,7 @@ async function testArea(stryker: string, area: Area): Promise<Outcome> {
       dryRunTimeoutMinutes: DRY_RUN_MINUTES,
       timeoutMS: TIME_LIMIT_MS,
       tempDirName: temporary,
-      reporters: ['progress-append-only'],
+      reporters: ['progress-append-only', 'survivors'],
       logLevel: 'error',
       warnings: false,
     }).runMutationTest()

@@ -2,7 +2,7 @@
  * A plugin of Stryker that runs test files of tap in one process, again for each mutant, and of their tests only those that
  * reach it. To start a process for each mutant takes longer than the tests.
  */
-import { resolve } from 'node:path'
+import { relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import type { Test } from 'tap'
@@ -46,7 +46,7 @@ const { default: t } = await import('tap')
 process.send = send
 
 /** What a property has not found by then, the tables beside it have to. */
-const PROPERTY_MS = 1_000
+const PROPERTY_MS = 300
 // That a test fails is enough: to find its smallest case takes long.
 fc.configureGlobal({
   ...fc.readConfigureGlobal(),
@@ -216,4 +216,25 @@ class TapInProcess {
   }
 }
 
-export const strykerPlugins = [{ kind: 'TestRunner', name: 'tap-in-process', injectableClass: TapInProcess }]
+interface TestedMutant {
+  readonly fileName: string
+  readonly status: string
+  readonly replacement: string
+  readonly location: { readonly start: { readonly line: number; readonly column: number } }
+}
+
+/** Says where a mutant survives as soon as it does: a run takes long. */
+class SurvivorReporter {
+  onMutantTested({ fileName, status, replacement, location: { start } }: TestedMutant): void {
+    if (status !== 'Survived' && status !== 'NoCoverage' && status !== 'Timeout') return
+    const place = `${relative(process.cwd(), fileName)}:${start.line}:${start.column + 1}`
+    process.stdout.write(
+      `${status.toLowerCase()}  ${place}  →  ${replacement.replace(/\s+/g, ' ').slice(0, 60)}\n`,
+    )
+  }
+}
+
+export const strykerPlugins = [
+  { kind: 'TestRunner', name: 'tap-in-process', injectableClass: TapInProcess },
+  { kind: 'Reporter', name: 'survivors', injectableClass: SurvivorReporter },
+]
