@@ -250,7 +250,7 @@ function ViewNotice() {
 
 const subscribeOnline = onlineManager.subscribe.bind(onlineManager)
 
-/** Says that the service is away, and looks for it; with its first answer, all that the page shows is read again. */
+/** Says that the service is down, and asks until it answers; then everything on the page is read again. */
 function LostNotice() {
   const isOnline = useSyncExternalStore(subscribeOnline, () => onlineManager.isOnline())
   useQuery({ ...sessionQuery, refetchInterval: isOnline ? false : LOST_RETRY_MS })

@@ -2,14 +2,7 @@
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
 import type { CallScope } from '../../../schemas/call-log/page-query.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import {
-  listAllCalls,
-  listCalls,
-  listCallValues,
-  seriesOfAllCalls,
-  seriesOfCalls,
-  showCall,
-} from '../../../schemas/management/calls/calls.ts'
+import * as operations from '../../../schemas/management/calls/calls.ts'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
 import { INSTALLATION } from '../../../schemas/notifications/event.ts'
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
@@ -111,7 +104,7 @@ const toInstallationFilter = (input: Partial<Record<'account_id' | 'channel_id' 
 const implement = implementWith<CallServices>()
 
 export const callOperations = [
-  implement(listCalls, async (context, input, services) => {
+  implement(operations.listCalls, async (context, input, services) => {
     const accountId = input.account_id
     const keyIds = await listVisibleKeys(context, accountId, input.key_id)
     const place = readPlace(toSearchDeps(context, services), accountId, input)
@@ -134,18 +127,18 @@ export const callOperations = [
       next_cursor: makeNextCursor(toSearchDeps(context, services), accountId, place, found),
     }
   }),
-  implement(seriesOfCalls, async (context, input, services) => {
+  implement(operations.seriesOfCalls, async (context, input, services) => {
     const accountId = input.account_id
     const keyIds = await listVisibleKeys(context, accountId, input.key_id)
     return readSeries(context, services, input, { accountId, keyIds })
   }),
-  implement(listCallValues, async (context, input, services) => {
+  implement(operations.listCallValues, async (context, input, services) => {
     const accountId = input.account_id
     const keyIds = await listVisibleKeys(context, accountId, input.key_id)
     const { window } = readPlace(toSearchDeps(context, services), accountId, input)
     return services.callLog.listCallValues({ accountId, keyIds, ...readFilters({}), ...window })
   }),
-  implement(listAllCalls, async (context, input, services) => {
+  implement(operations.listAllCalls, async (context, input, services) => {
     const place = readPlace(toSearchDeps(context, services), INSTALLATION, input)
     const { window, order, cursor } = place
     const found = await services.callLog.findInstallationCalls({
@@ -170,10 +163,10 @@ export const callOperations = [
       next_cursor: makeNextCursor(toSearchDeps(context, services), INSTALLATION, place, found),
     }
   }),
-  implement(seriesOfAllCalls, (context, input, services) =>
+  implement(operations.seriesOfAllCalls, (context, input, services) =>
     readSeries(context, services, input, toInstallationFilter(input)),
   ),
-  implement(showCall, async (context, { account_id: accountId, id }, { callLog }) => {
+  implement(operations.showCall, async (context, { account_id: accountId, id }, { callLog }) => {
     const found = await callLog.findCall({ accountId, keyId: null, id })
     // As a call that is not there: a member does not learn of others' calls.
     const call = found !== null && (await maySee(context, accountId, found.key_id)) ? found : null

@@ -12,7 +12,7 @@ import type { Sql } from '../connection.ts'
 import { type CallRow, readColumns } from './calls.ts'
 import { readCopiedUpto } from './copy.ts'
 
-/** A query reads no more rows than this: a log that lags further behind shows its newest calls later. */
+/** The most rows that a query reads: a log that lags further behind shows its newest calls later. */
 const MAX_UNCOPIED_ROWS = 10_000
 /** The unit type by which callers find calls billed by tokens; their rows have none. */
 const TOKEN_BILLED: UnitType = 'chat'
