@@ -12,7 +12,7 @@ import { requestEarly } from './api/client.ts'
 import { type Session, sessionQuery } from './api/session.ts'
 import { readZoneName } from './format.ts'
 import { useLanguage } from './i18n.ts'
-import { toListInput } from './pages/calls/query.ts'
+import { CALL_SEARCH, readCallSearch, toListInput } from './pages/calls/query.ts'
 import { printSearch, readSearch, validateTexts } from './search.ts'
 import { PageLoader } from './ui/page-loader.tsx'
 import { Shell } from './ui/shell.tsx'
@@ -164,15 +164,12 @@ const keys = createRoute({
   component: lazyPage(() => import('./pages/keys/keys.tsx'), 'Keys'),
 })
 
-const CALL_SEARCH =
-  'period from to model status key_id unit_type error_code ref session_id model_part key_part not_model not_error_code cost_above latency_above_ms order call live'
-
 const calls = createPage(
   '/calls',
   () => import('./pages/calls/calls.tsx'),
   'Calls',
   CALL_SEARCH,
-  (accountId, search) => requestEarly('listCalls', toListInput(accountId, validateTexts(CALL_SEARCH)(search))),
+  (accountId, search) => requestEarly('listCalls', toListInput(accountId, readCallSearch(search))),
 )
 
 const profile = createPage('/profile', () => import('./pages/profile/profile.tsx'), 'Profile')

@@ -63,7 +63,10 @@ t.test('the layout of tables', async (t) => {
     await look('keys-laid-out')
 
     // The same on the list of calls, of which only the rows in view are there.
-    t.equal((await service.chat(raw, { model: 'fast', messages: [{ role: 'user', content: 'Hi' }] })).status, 200)
+    t.equal(
+      (await service.chat(raw, { model: 'fast', messages: [{ role: 'user', content: 'Hi' }] })).status,
+      200,
+    )
     await callsInLog(service, raw, 1)
     await hand.press(link(page, 'Calls'))
     await heading(page, 'Calls').waitFor()

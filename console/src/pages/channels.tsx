@@ -109,7 +109,12 @@ const listPropertyColumns = (costs: ReadonlyMap<string | undefined, Costs>): Col
     isNumber: true,
     cell: ({ id }) => <CostAndMargin costs={costs.get(id)} />,
   },
-  { name: t('Cache hits, 30 days'), isNumber: true, from: 'wide', cell: ({ id }) => printCacheHits(costs.get(id)) },
+  {
+    name: t('Cache hits, 30 days'),
+    isNumber: true,
+    from: 'wide',
+    cell: ({ id }) => printCacheHits(costs.get(id)),
+  },
 ]
 
 /** Returns the columns with the health of a channel. */

@@ -86,9 +86,8 @@ function CallDrawer({ accountId, id, rows }: CallDrawerProps) {
 
 export function Calls() {
   const { account_id: accountId } = useAccount()
-  const search = route.useSearch()
-  const { call, live, account: _, ...filters } = search
-  const list = useList('listCalls', toListInput(accountId, search))
+  const { call, live, account: _, ...filters } = route.useSearch()
+  const list = useList('listCalls', toListInput(accountId, filters))
   const keys = useKeyNames(filters.key_id !== undefined)
   const keyNames = useMemo(() => new Map(keys.data?.keys.map(({ id, name }) => [id, name])), [keys.data])
   const { fetchNextPage } = list

@@ -47,7 +47,11 @@ export function Deliveries({ accountId, endpoints, endpoint, state, mayChange }:
       isTime: true,
       cell: ({ next_at, attempts }) => <Time at={attempts > 0 ? next_at : null} />,
     },
-    { name: t('Address'), from: 'wide', cell: ({ url }) => <span className="break-all font-mono text-xs">{url}</span> },
+    {
+      name: t('Address'),
+      from: 'wide',
+      cell: ({ url }) => <span className="break-all font-mono text-xs">{url}</span>,
+    },
   ]
   return (
     <div>
