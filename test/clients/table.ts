@@ -30,17 +30,18 @@ function renderCell({ cannot = {} }: Client, title: string, cells: readonly Cell
   return cells.every(({ directFailure }) => directFailure === null) ? 'yes' : 'as directly'
 }
 
-/** Returns what is to be said of a client, once for all scenarios that it is true of. */
+/** Lists what fails, each with the names of the scenarios that fail in this way. */
 function listNotes({ client, cells }: Row): string[] {
-  const scenarios = new Map<string, string[]>()
-  const add = (scenario: string, note: string) =>
-    scenarios.set(note, [...(scenarios.get(note) ?? []), scenario])
-  for (const [title, why] of Object.entries(client.cannot ?? {})) add(title, why)
-  for (const { scenario, wrong, directFailure } of cells) {
-    for (const what of wrong) add(scenario.id, what)
-    if (directFailure !== null) add(scenario.id, `directly: ${directFailure}`)
-  }
-  return [...scenarios].map(([note, names]) => `${names.join('; ')}: ${note}`)
+  const failures = [
+    ...Object.entries(client.cannot ?? {}).map(([title, why]) => ({ name: title, what: why ?? '' })),
+    ...cells.flatMap(({ scenario: { id }, wrong, directFailure }) => [
+      ...wrong.map((what) => ({ name: id, what })),
+      ...(directFailure === null ? [] : [{ name: id, what: `directly: ${directFailure}` }]),
+    ]),
+  ]
+  return [...Map.groupBy(failures, ({ what }) => what)].map(
+    ([what, notes]) => `${notes.map(({ name }) => name).join('; ')}: ${what}`,
+  )
 }
 
 const printLanguage = ({ python }: Client): string => (python === undefined ? '' : ', Python')

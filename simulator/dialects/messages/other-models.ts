@@ -1,7 +1,7 @@
 /** Other models of the vendor's that take part in an answer: advisors, and fallbacks that answer where a model declines. */
 
 import type { Script } from '../../answers/script.ts'
-import { drawTokens, seededRandom } from '../../answers/words.ts'
+import { drawTokens, makeSeededRandom } from '../../answers/words.ts'
 import { isObject } from '../../dialect.ts'
 import { type Directives, splitModelName } from '../../directives/grammar.ts'
 import type { ContentBlock } from './content.ts'
@@ -78,7 +78,7 @@ export function runOtherModels(
   return {
     model: serving,
     blocks: [
-      ...(fallback === undefined ? [] : declinedBlocks(model, serving, declined!, { seed, code })),
+      ...(fallback === undefined ? [] : makeDeclinedBlocks(model, serving, declined!, { seed, code })),
       ...advising,
     ],
     iterations: [...(fallback === undefined ? [] : [before]), ...turns.flat(), last],
@@ -95,13 +95,13 @@ const plainBlock = (whole: Record<string, unknown>): ContentBlock => ({
 /** Returns the category of a refusal. */
 export const toCategory = (code = 'cyber'): string | null => (code === 'none' ? null : code)
 
-function declinedBlocks(
+function makeDeclinedBlocks(
   from: string,
   to: string,
   tokens: number,
   { seed, code }: { seed: number; code: string | undefined },
 ): ContentBlock[] {
-  const said = drawTokens(seededRandom(seed), tokens)
+  const said = drawTokens(makeSeededRandom(seed), tokens)
   const text: ContentBlock = {
     whole: { type: 'text', text: said.join('') },
     opening: { type: 'text', text: '' },

@@ -7,7 +7,7 @@ import { type ResponsesRequest, responsesRequest } from '../../../schemas/chat/r
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
 import { scanFields } from '../../core/json/scanner/tape.ts'
-import { assignment, type FieldSpan, removal, type Splice, spliced } from '../../core/json/splice.ts'
+import { applySplices, assignment, type FieldSpan, removal, type Splice } from '../../core/json/splice.ts'
 import type {
   CallState,
   ChatCall,
@@ -143,7 +143,7 @@ const LETTER_N = 0x6e
 function withoutPrediction(source: ResponsesSource): ResponsesSource {
   const span = findPrediction(source)
   if (span === undefined) return source
-  const body = spliced(source.body, [removal(source.body, span)])
+  const body = applySplices(source.body, [removal(source.body, span)])
   return { ...scanFields(body), body }
 }
 
@@ -159,7 +159,7 @@ function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: EncodeOption
   if (previous !== undefined) put('previous_response_id', JSON.stringify(previous))
   const callback = fields.get('callback_url')
   if (callback !== undefined) splices.push(removal(body, callback))
-  return spliced(body, splices)
+  return applySplices(body, splices)
 }
 
 export const responsesNative: ProtocolAdapter = {
