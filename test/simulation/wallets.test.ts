@@ -16,7 +16,7 @@ t.test('wallet and settlement', async (t) => {
   // real ones; files, NATS and PostgreSQL are models.
   //
   // `TOLLGATE_SEED=<seed>` runs that seed alone.
-  const RUNS = 1_000
+  const RUNS = 300
   /** Seeds within which each error that is put in must be found. */
   const RUNS_PER_MUTATION = 300
 
@@ -60,7 +60,7 @@ t.test('wallet in both profiles', async (t) => {
   // that leave early, and reasoning next to the limit. See docs/architecture.md, "The bound".
   //
   // `TOLLGATE_SEED=<seed>` runs that seed alone.
-  const RUNS = 150
+  const RUNS = 50
   /** Seeds within which each error that is put in must be found. */
   const RUNS_PER_MUTATION = 300
 
