@@ -54,14 +54,10 @@ const UNIT = [
 ]
 /** Beside those of pure code: the files below each of these folders share a process. */
 const SHARED = [
-  'test/docs',
   'test/pipelines/chat',
   'test/pipelines/media',
   'test/simulation',
-  'test/simulator',
-  'test/src/http',
   'test/src/postgres',
-  'test/src/upstream',
 ]
 /** They take longest: each begins at once, in a process of its own. */
 const ALONE = [
