@@ -53,12 +53,7 @@ const UNIT = [
   'test/src/protocols',
 ]
 /** Beside those of pure code: the files below each of these folders share a process. */
-const SHARED = [
-  'test/pipelines/chat',
-  'test/pipelines/media',
-  'test/simulation',
-  'test/src/postgres',
-]
+const SHARED = ['test/pipelines/chat', 'test/pipelines/media', 'test/simulation', 'test/src/postgres']
 /** They take longest: each begins at once, in a process of its own. */
 const ALONE = [
   'test/pipelines/call-log/copy.test.ts',
