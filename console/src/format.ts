@@ -105,7 +105,7 @@ export const readZoneName = (): string =>
 /** Returns the name of a field, a column or an axis of times, with their time zone. */
 export const nameInZone = (name: string): string => `${name} (${readZoneName()})`
 
-/** Returns the instant at which a day such as `2026-11-23` begins, or the day so many days later. */
+/** Returns the instant at which a day such as `2026-11-23` begins, or a number of days later. */
 export function toDayStart(day: string, daysLater = 0): Date {
   const [year = 0, month = 1, date = 1] = day.split('-').map(Number)
   return readTimeZone() === 'utc'
