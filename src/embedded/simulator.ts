@@ -1,10 +1,16 @@
 import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { ROUTES } from '../../schemas/routes.ts'
 import type { EngineKind, Launch } from './engine.ts'
 import { readReadyLine } from './output-tail.ts'
 import { LOOPBACK } from './ports.ts'
 import { plainEnvironment, runModule } from './programs.ts'
+
+/** Not imported, and no `fetch`: in an ES module either loads undici, 7 MB of memory. */
+const { request: requestHttp } = process.getBuiltinModule('node:http')
 
 const READY_BOUND_MS = 30_000
 const SHUTDOWN_BOUND_MS = 3_000
@@ -39,4 +45,16 @@ export function simulatorEngine({ dataDir }: SimulatorEngineOptions): EngineKind
 
     url: (port) => `http://${LOOPBACK}:${port}`,
   }
+}
+
+/** Names the webhook of payments to the simulated provider, as an operator names it to the real one. */
+export async function namePaymentWebhook(
+  simulatorUrl: string,
+  baseUrl: string,
+  secret: string,
+): Promise<void> {
+  const request = requestHttp(`${simulatorUrl}/simulator/payments/webhook`, { method: 'PUT' })
+  request.end(JSON.stringify({ url: `${baseUrl}${ROUTES.takePaymentEvent[1]}`, secret }))
+  const [answer] = (await once(request, 'response')) as [IncomingMessage]
+  answer.resume()
 }

@@ -3,11 +3,8 @@
  * date, forks the gateways, the settler and the task workers, and ends all of it in order.
  */
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { Settings } from '../../../schemas/config/settings.ts'
-import { ROUTES } from '../../../schemas/routes.ts'
 import { DEMONSTRATION_FILE, needsSimulator } from '../../config/demonstration.ts'
 import { loadConfigFile } from '../../config/load.ts'
 import { findMisspelledSettings, localUrl, readSettings } from '../../config/settings.ts'
@@ -16,6 +13,7 @@ import { describeTlsFailure } from '../../core/tls-failure.ts'
 import { type DataDirLock, lockDataDir } from '../../embedded/data-dir.ts'
 import type { EngineEvent, EngineName } from '../../embedded/engine.ts'
 import { readServicePassword } from '../../embedded/postgres/postgres.ts'
+import { namePaymentWebhook } from '../../embedded/simulator.ts'
 import { type EmbeddedEngines, startEmbedded } from '../../embedded/start.ts'
 import { findTlsProblem } from '../../http/certificate.ts'
 import type { TextServer } from '../../http/text-server.ts'
@@ -37,9 +35,6 @@ import { provideFirstAccess } from './first-access.ts'
 import { MetricsGatherer } from './metrics-gatherer.ts'
 import { type ChosenPort, choosePort } from './port.ts'
 import { DRAIN_MS, readDrainMs } from './stop-bounds.ts'
-
-/** Not imported: in an ES module that also loads Node's WebSocket, which brings the same client. */
-const { request: requestHttp } = process.getBuiltinModule('node:http')
 
 const SECRET_BYTES = 32
 /** Placeholder of the simulated provider's address before it runs. */
@@ -208,9 +203,10 @@ class Service {
         metricsText,
       })
     }
-    if (boot.hasSimulatedCards && hasGateway) await this.#nameWebhook(boot)
     const scheme = settings.tls === null ? 'http' : 'https'
     const baseUrl = hasGateway ? localUrl(settings.host, port, scheme) : null
+    if (boot.hasSimulatedCards && baseUrl !== null)
+      await namePaymentWebhook(boot.simulatorUrl!, baseUrl, this.#simulatedSecret)
     const { signInToken, ...firstFacts } = first
     // By name: browsers take no passkeys at an address.
     const consoleBase = settings.publicUrl ?? baseUrl?.replace('//127.0.0.1:', '//localhost:')
@@ -319,16 +315,6 @@ class Service {
       masterKey: masterKey.toString('base64'),
       logLevel: settings.logLevel,
     }
-  }
-
-  /** Names the webhook to the simulated provider, as an operator names it to the real one. */
-  async #nameWebhook({ simulatorUrl, host, port, tls }: Omit<Boot, 'role' | 'index'>): Promise<void> {
-    const url = `${localUrl(host, port, tls === null ? 'http' : 'https')}${ROUTES.takePaymentEvent[1]}`
-    // By Node's older client: the one behind `fetch` takes 7 MB of memory.
-    const request = requestHttp(`${simulatorUrl}/simulator/payments/webhook`, { method: 'PUT' })
-    request.end(JSON.stringify({ url, secret: this.#simulatedSecret }))
-    const [answer] = (await once(request, 'response')) as [IncomingMessage]
-    answer.resume()
   }
 
   async #readSavedMasterKey(embeddedUrl: string | null): Promise<Buffer> {
