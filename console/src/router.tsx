@@ -162,7 +162,7 @@ const audit = createPage(
   '/audit',
   () => import('./pages/audit.tsx'),
   'Audit',
-  validateTexts('action', 'scope'),
+  validateTexts('action', 'scope', 'period', 'from', 'to'),
 )
 
 const accounts = createPage(
@@ -197,7 +197,7 @@ const tasks = createPage(
   '/tasks',
   () => import('./pages/tasks/tasks.tsx'),
   'Tasks',
-  validateTexts('kind', 'state', 'scope', 'task'),
+  validateTexts('kind', 'state', 'scope', 'task', 'period', 'from', 'to'),
 )
 
 const overview = createPage('/overview', () => import('./pages/overview/overview.tsx'), 'Overview')
@@ -227,7 +227,7 @@ const allPayments = createPage(
   '/payments',
   () => import('./pages/all-payments.tsx'),
   'AllPayments',
-  validateTexts('search', 'state'),
+  validateTexts('search', 'state', 'period', 'from', 'to'),
 )
 
 const integrity = createPage('/integrity', () => import('./pages/integrity/integrity.tsx'), 'Integrity')
@@ -257,7 +257,7 @@ const webhooks = createPage(
   '/webhooks',
   () => import('./pages/webhooks/webhooks.tsx'),
   'Webhooks',
-  validateTexts('scope', 'endpoint', 'state', 'delivery'),
+  validateTexts('scope', 'endpoint', 'state', 'delivery', 'period', 'from', 'to'),
 )
 
 const tokens = createPage(
