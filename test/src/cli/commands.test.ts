@@ -830,6 +830,8 @@ t.test('audit records every act', async (t) => {
     t.same(await json('audit', '--since', '2999-01-01', '--account', ids.bob!), [])
     await t.rejects(json('audit', '--account', 'acc_nobody'), /There is no account acc_nobody/)
     t.equal((await json('audit', '--since', '2000-01-01', '--limit', '3')).length, 3)
+    t.equal((await json('audit', '--until', '2999-01-01', '--limit', '3')).length, 3)
+    t.same(await json('audit', '--until', '2000-01-01'), [])
   })
 
   t.test('nothing secret is recorded', async (t) => {
@@ -1434,6 +1436,9 @@ t.test('payments are listed refunded and reconciled', async (t) => {
     t.same(await ids(), [second.id, first.id])
     t.same(await ids('--account', first.accountId), [first.id])
     t.same(await ids('--limit', '1'), [second.id])
+    t.same(await ids('--since', '2000-01-01', '--until', '2999-01-01'), [second.id, first.id])
+    t.same(await ids('--since', '2999-01-01'), [])
+    t.same(await ids('--until', '2000-01-01'), [])
     t.match(await text('payments', 'show', first.id), /\nreceipts\n.*kind.*\n.* receipt /)
     const unconfirmed = ['payments', 'refund', first.id, '--reason', 'bought by mistake']
     for (const [words, effect] of [
@@ -1670,6 +1675,9 @@ t.test('tasks are listed and shown', async (t) => {
     t.same(await idsOf('--state', 'open'), [waiting.id])
     t.same(await idsOf('--before', newest.id, '--limit', '1'), [waiting.id])
     t.match(await refused('task', 'list', '--before', 'vid_x'), /no task is vid_x/)
+    t.same(await idsOf('--since', '2000-01-01', '--until', '2999-01-01'), await idsOf())
+    t.same(await idsOf('--since', '2999-01-01'), [])
+    t.same(await idsOf('--until', '2000-01-01'), [])
     t.equal((await command(['task', 'list', '--state', 'done'], wiring)).code, 2)
   })
 
@@ -1998,6 +2006,12 @@ t.test('webhooks and their deliveries are managed', async (t) => {
     t.match(await listed(), [{ id: test.id }])
     t.match(await listed('--endpoint', id, '--state', 'waiting'), [{ id: test.id }])
     t.same(await listed('--state', 'failed'), [])
+    t.match(await listed('--since', '2000-01-01', '--until', '2999-01-01'), [{ id: test.id }])
+    for (const never of [
+      ['--since', '2999-01-01'],
+      ['--until', '2000-01-01'],
+    ])
+      t.same(await listed(...never), [])
     t.match(JSON.parse((await json('webhook', 'delivery', test.id)).body), { type: 'webhook.test' })
     t.match(await json('webhook', 'replay', test.id), { state: 'waiting' })
     t.match(await json('webhook', 'replay-failed', id, '--since', '2026-01-01'), { replayed: 0 })
