@@ -23,7 +23,8 @@ interface Form {
   readonly dialog?: string | RegExp
   /** What is typed, chosen or ticked, by its label. */
   readonly fill: Readonly<Record<string, string | true>>
-  readonly files?: (page: Page) => Promise<unknown>
+  /** What else is done before it is sent. */
+  readonly more?: (page: Page) => Promise<unknown>
   readonly submit: string
   /** The question that it asks first: the name of its dialog, and the button. */
   readonly asks?: readonly [dialog: string | RegExp, submit: string]
@@ -88,7 +89,7 @@ async function sendExpired(
   end: () => Promise<unknown>,
   look?: () => Promise<void>,
 ): Promise<string[]> {
-  const { path, open = [], dialog, fill, files, submit, asks, done } = form
+  const { path, open = [], dialog, fill, more, submit, asks, done } = form
   await page.goto(`${base}/console${path}`)
   for (const find of open) await find(page).click()
   const place = dialog === undefined ? page.locator('main') : inDialog(dialog)(page)
@@ -99,7 +100,7 @@ async function sendExpired(
     await fillIn(field, value)
     fields.push([label, value, (await field.elementHandle()) as ElementHandle<HTMLInputElement>])
   }
-  await files?.(page)
+  await more?.(page)
   const send = button(place, submit).last()
   if (asks === undefined) await pressExpired(page, send, end)
   else {
@@ -241,7 +242,7 @@ const listOwnForms = (
     open: [press('Upload')],
     dialog: 'Upload to Wiki',
     fill: { 'Remove pages whose files are gone': true },
-    files: async (page) =>
+    more: async (page) =>
       page.getByLabel('A zip, or files').setInputFiles({
         name: 'wiki.zip',
         mimeType: 'application/zip',
@@ -260,7 +261,9 @@ const listOwnForms = (
   },
   {
     path: `/playground?account=${id}`,
-    fill: { Message: 'Hello!' },
+    // What was typed is a turn of the conversation by then.
+    fill: {},
+    more: (page) => page.getByLabel('Message').fill('Hello!'),
     submit: 'Send',
     done: (page) => page.getByRole('region', { name: /demo|Demo/ }).first(),
   },
