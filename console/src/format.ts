@@ -108,7 +108,7 @@ export const nameInZone = (name: string): string => `${name} (${readZoneName()})
 /** Prints an instant in full, with the reader's time zone and in UTC. */
 export const printInFull = (instant: string): string => `${nameInZone(printTime(instant))}, ${instant}`
 
-/** Returns the instant at which a day such as `2026-11-23` begins, or the day so many days later. */
+/** Returns the instant at which a day such as `2026-11-23` begins, or a number of days later. */
 export function toDayStart(day: string, daysLater = 0): Date {
   const [year = 0, month = 1, date = 1] = day.split('-').map(Number)
   return readTimeZone() === 'utc'

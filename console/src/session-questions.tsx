@@ -23,7 +23,7 @@ export function SessionQuestions() {
           setQuestion((now) => (now === 'sign-in' ? now : asked))
         }),
     )
-    // Loaded before it is needed, but after the page: a session may end while the service is away.
+    // Loaded before it is needed, but after the page: a session may end while the service is down.
     const stop = whenIdle(() => void load().catch(() => undefined))
     return () => {
       stop()

@@ -312,6 +312,6 @@ export function endReservation(
   known.view.end(estimate, cost)
   if (isLimited(known)) endWithinLimits(known, { estimate, cost }, request.submittedAt)
   else if (!isShared) return
-  // Until the row is booked its cost stays reserved, and no more: the rest is free for the next call.
+  // Until the row is booked only its cost stays reserved: the rest is free for the next call.
   deps.caps.shrink(request.requestId, cost).catch(reportFault(deps))
 }

@@ -225,7 +225,7 @@ class BodyPieces {
   }
 }
 
-/** So much of a body may come before its key is checked: usual calls then cost one check, in their handler. */
+/** The most of a body that may come before its key is checked: usual calls then cost one check, in their handler. */
 export const UNCHECKED_MAX_BYTES = 16 * 1024
 
 interface BodyLimits {

@@ -30,12 +30,18 @@ function renderCell({ cannot = {} }: Client, title: string, cells: readonly Cell
   return cells.every(({ directFailure }) => directFailure === null) ? 'yes' : 'as directly'
 }
 
-function* listNotes({ client, cells }: Row): Generator<string> {
-  for (const [title, why] of Object.entries(client.cannot ?? {})) yield `${title}: ${why}`
-  for (const { scenario, wrong, directFailure } of cells) {
-    for (const what of wrong) yield `${scenario.id}: ${what}`
-    if (directFailure !== null) yield `${scenario.id}: directly: ${directFailure}`
-  }
+/** Lists what fails, each with the names of the scenarios that fail in this way. */
+function listNotes({ client, cells }: Row): string[] {
+  const failures = [
+    ...Object.entries(client.cannot ?? {}).map(([title, why]) => ({ name: title, what: why ?? '' })),
+    ...cells.flatMap(({ scenario: { id }, wrong, directFailure }) => [
+      ...wrong.map((what) => ({ name: id, what })),
+      ...(directFailure === null ? [] : [{ name: id, what: `directly: ${directFailure}` }]),
+    ]),
+  ]
+  return [...Map.groupBy(failures, ({ what }) => what)].map(
+    ([what, notes]) => `${notes.map(({ name }) => name).join('; ')}: ${what}`,
+  )
 }
 
 const printLanguage = ({ python }: Client): string => (python === undefined ? '' : ', Python')
@@ -69,7 +75,7 @@ function renderTable(rows: readonly Row[], former: string): string {
           ...titles.map((title) => renderCell(client, title, findCells(title))),
         ]),
       ],
-      notes: [...listNotes(row)].map((note) => `${printName(client)}${note.replaceAll(/\s+/g, ' ')}\n`),
+      notes: listNotes(row).map((note) => `${printName(client)}${note.replaceAll(/\s+/g, ' ')}\n`),
     }
   })
   const body = parts.flatMap((part) => part.body)

@@ -290,7 +290,7 @@ const SUCCESS: Ending = { kind: 'success' }
 
 const makeFailedEnding = (message: string): Ending => ({ kind: 'failed', code: 'upstream_error', message })
 
-/** By so much a comment may be late. */
+/** The most by which a comment may be late. */
 const TICK_MS = 1_000
 
 const MS_PER_SECOND = 1000

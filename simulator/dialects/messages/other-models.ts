@@ -1,7 +1,7 @@
 /** Other models of the vendor's that take part in an answer: advisors, and fallbacks that answer where a model declines. */
 
 import type { Script } from '../../answers/script.ts'
-import { drawTokens, seededRandom } from '../../answers/words.ts'
+import { drawTokens, makeSeededRandom } from '../../answers/words.ts'
 import { isObject } from '../../dialect.ts'
 import { type Directives, splitModelName } from '../../directives/grammar.ts'
 import type { ContentBlock } from './content.ts'
@@ -77,7 +77,10 @@ export function runOtherModels(
   const advising = Array.from({ length: advices }, (_, index) => adviceBlocks(`${id}${index}`)).flat()
   return {
     model: serving,
-    blocks: [...(fallback === undefined ? [] : declinedBlocks(model, serving, declined!, seed)), ...advising],
+    blocks: [
+      ...(fallback === undefined ? [] : makeDeclinedBlocks(model, serving, declined!, seed)),
+      ...advising,
+    ],
     iterations: [...(fallback === undefined ? [] : [before]), ...turns.flat(), last],
   }
 }
@@ -89,8 +92,8 @@ const plainBlock = (whole: Record<string, unknown>): ContentBlock => ({
   deltas: [],
 })
 
-function declinedBlocks(from: string, to: string, tokens: number, seed: number): ContentBlock[] {
-  const said = drawTokens(seededRandom(seed), tokens)
+function makeDeclinedBlocks(from: string, to: string, tokens: number, seed: number): ContentBlock[] {
+  const said = drawTokens(makeSeededRandom(seed), tokens)
   const text: ContentBlock = {
     whole: { type: 'text', text: said.join('') },
     opening: { type: 'text', text: '' },

@@ -86,7 +86,7 @@ export function findMediaPrice(
   }
 }
 
-/** So many units, each at one price; `count` is in units of 10^-decimals. */
+/** A number of units, each at one price; `count` is in units of 10^-decimals. */
 interface Item {
   readonly count: bigint
   readonly decimals: number

@@ -1,7 +1,7 @@
 /** The audit record: the entries that triggers write, and those for operations without a row. */
 import type { LedgerEntry } from '../../../schemas/accounts/account.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
-import type { SnakeCase } from '../../core/json/snake-case.ts'
+import { fromRow, type SnakeCase } from '../../core/json/snake-case.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { jsonValue } from '../json.ts'
 import { inRange, type TimeRange } from '../time-range.ts'
@@ -31,12 +31,6 @@ export interface AuditFilter extends TimeRange {
 }
 
 type AuditRow = SnakeCase<AuditEntry>
-
-const toAuditEntry = ({ account_id, subject_id, ...row }: AuditRow): AuditEntry => ({
-  ...row,
-  accountId: account_id,
-  subjectId: subject_id,
-})
 
 /** Sets the actor of this transaction's entries. */
 export const setActor = (sql: Queryable, actor: string) =>
@@ -91,5 +85,5 @@ export async function listAudit(sql: Sql, filter: AuditFilter): Promise<AuditEnt
       ${before === undefined ? sql`` : sql`AND id < ${before}`}
       ${inRange(sql, 'at', filter)}
     ORDER BY id DESC LIMIT ${limit}`
-  return rows.map(toAuditEntry)
+  return rows.map(fromRow<AuditEntry>)
 }

@@ -19,7 +19,7 @@ type RecordRow = SnakeCase<Omit<DeliveryRecord, 'event'>> & {
   event_at: Date
 }
 
-const recordOfRow = (row: RecordRow): DeliveryRecord => ({
+const toDeliveryRecord = (row: RecordRow): DeliveryRecord => ({
   id: row.id,
   position: row.position,
   accountId: row.account_id,
@@ -67,14 +67,14 @@ export async function listDeliveries(sql: Queryable, filter: DeliveryFilter): Pr
       ${inRange(sql, 'd.created_at', filter)}
       ${before === null ? sql`` : sql`AND d.position < ${before}`}
     ORDER BY d.position DESC LIMIT ${limit}`
-  return rows.map(recordOfRow)
+  return rows.map(toDeliveryRecord)
 }
 
 /** @throws Refusal `delivery_not_found` */
 export async function showDelivery(sql: Queryable, id: string): Promise<DeliveryRecord> {
   const [row] = await sql<RecordRow[]>`${records(sql)} WHERE d.id = ${id} AND d.endpoint_id IS NOT NULL`
   if (row === undefined) throw new Refusal('delivery_not_found', `There is no delivery ${id}`)
-  return recordOfRow(row)
+  return toDeliveryRecord(row)
 }
 
 const setWaiting = (sql: Queryable) => sql`

@@ -9,7 +9,7 @@ import {
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
 import { scanFields } from '../../core/json/scanner/tape.ts'
-import { assignment, type FieldSpan, removal, type Splice, spliced } from '../../core/json/splice.ts'
+import { applySplices, assignment, type FieldSpan, removal, type Splice } from '../../core/json/splice.ts'
 import type { ChatCall, Dialect, EncodeOptions, ProtocolAdapter } from '../dialect.ts'
 import { readJsonFields } from '../request/client-json.ts'
 import { readConversationKey } from '../request/conversation-key.ts'
@@ -156,7 +156,7 @@ function withUsageRequested(body: Buffer, { start, end }: FieldSpan): string {
   const { fields, open } = scanFields(options)
   if (fields.size === 0) return ASK_USAGE
   const asking = assignment('include_usage', 'true', fields.get('include_usage'), open)
-  return spliced(options, [asking]).toString('utf8')
+  return applySplices(options, [asking]).toString('utf8')
 }
 
 const LETTER_N = 0x6e
@@ -164,7 +164,7 @@ const isSet = (body: Buffer, span: FieldSpan | undefined): span is FieldSpan =>
   span !== undefined && body[span.start] !== LETTER_N
 
 /**
- * Returns the request with its output limit in `field` alone, where it has both: upstreams differ in the one that they
+ * Returns the request with its output limit only in `field`, where it has both: upstreams differ in the one that they
  * obey.
  */
 function withOneLimit({ source, outputLimit }: ChatCompletionsCall, field: LimitField): RequestSource {
@@ -173,14 +173,14 @@ function withOneLimit({ source, outputLimit }: ChatCompletionsCall, field: Limit
   const there = fields[OTHER_FIELD[field]]
   if (here === undefined || !isSet(body, there)) return source
   const limit = { start: here.start, end: here.end, text: String(outputLimit) }
-  const changed = spliced(body, [limit, removal(body, there)])
+  const changed = applySplices(body, [limit, removal(body, there)])
   const { fields: found, open } = scanFields(changed)
   return { ...source, body: changed, open, fields: findChangedFields(found) }
 }
 
 /** Returns the request without the field by which its client asks for the charge: the gateway itself answers that. */
 function withoutUsageField(source: RequestSource): RequestSource {
-  const body = spliced(source.body, [removal(source.body, source.fields.usage!)])
+  const body = applySplices(source.body, [removal(source.body, source.fields.usage!)])
   const { fields, open } = scanFields(body)
   return { ...source, body, open, fields: findChangedFields(fields) }
 }
@@ -217,7 +217,7 @@ export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buf
   if (call.stream && options.askUsage && source.request.stream_options?.include_usage !== true)
     put('stream_options', streamOptions ? withUsageRequested(source.body, streamOptions) : ASK_USAGE)
   if (streamOptions && !options.askUsage) splices.push(removal(source.body, streamOptions))
-  return spliced(source.body, splices)
+  return applySplices(source.body, splices)
 }
 
 export const chatCompletions: Dialect = {

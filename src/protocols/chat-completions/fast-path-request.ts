@@ -63,7 +63,7 @@ export interface ReadChatRequest {
   /** Tokens of reasoning that the request asks for; absent without any. */
   readonly thinkingTokens?: number
   readonly links: LinkedParts
-  /** It offers legacy functions alone. */
+  /** It offers only legacy functions. */
   readonly isLegacy: boolean
   readonly fields: ChangedFields
   /** Index of the request's opening brace. */

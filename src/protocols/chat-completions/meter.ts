@@ -5,7 +5,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { scanJson } from '../../core/json/scanner/tape.ts'
-import { type FieldSpan, removal, spliced } from '../../core/json/splice.ts'
+import { applySplices, type FieldSpan, removal } from '../../core/json/splice.ts'
 import { findFailure } from '../answer/content.ts'
 import { readFacts } from '../answer/place-read.ts'
 import type { AnswerFacts } from '../answer/places.ts'
@@ -202,7 +202,7 @@ export class ChatCompletionsMeter extends ReportedStream {
     if (isUsageOnly(facts, failure)) this.hasFinish ||= this.#finished !== null && this.#finished.size > 0
   }
 
-  /** Returns the report in an event. Where several choices are made, the usage inside one is of that one alone. */
+  /** Returns the report in an event. Where several choices are made, the usage inside one is only of that one. */
   #readReport(usage: LooseObject, data: Buffer | null, facts: AnswerFacts): UsageReport | null {
     const ofChoices = this.#ofChoices
     if (ofChoices === null || data === null || facts.usage !== undefined)
@@ -286,7 +286,7 @@ export function withoutUsage(bytes: Buffer, start: number, end: number): Buffer 
   let rest = data
   // A duplicate field is removed twice.
   for (let usage = findUsage(rest); usage !== null; usage = findUsage(rest))
-    rest = spliced(rest, [removal(rest, usage)])
+    rest = applySplices(rest, [removal(rest, usage)])
   if (rest === data) return null
   const at = payloadStart(data, event, 0, event.length)
   if (at < 0) return inOneLine(event, rest)

@@ -178,7 +178,7 @@ export class MessagesUsage {
 
   #report(output: number | null): UsageReport {
     const cached = this.#cacheRead
-    // Some upstreams report the parts alone.
+    // Some upstreams report only the parts.
     const cacheWrite = Math.max(this.#cacheWrite, this.#cacheWrite5m + this.#cacheWrite1h)
     const { calls, tools } = this.#tools
     const contradiction =

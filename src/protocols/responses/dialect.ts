@@ -6,7 +6,7 @@
 import { type ResponsesRequest, responsesRequest } from '../../../schemas/chat/responses.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
-import { assignment, type FieldSpan, removal, type Splice, spliced } from '../../core/json/splice.ts'
+import { applySplices, assignment, type FieldSpan, removal, type Splice } from '../../core/json/splice.ts'
 import type {
   CallState,
   ChatCall,
@@ -143,7 +143,7 @@ function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: EncodeOption
   if (previous !== undefined) put('previous_response_id', JSON.stringify(previous))
   const callback = fields.get('callback_url')
   if (callback !== undefined) splices.push(removal(body, callback))
-  return spliced(body, splices)
+  return applySplices(body, splices)
 }
 
 export const responsesNative: ProtocolAdapter = {

@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
-import { channelEntry, imageTraits, modelEntry } from '../../../schemas/config/catalog.ts'
+import { channelEntry, imageTraits, modelEntry, pricing } from '../../../schemas/config/catalog.ts'
 import { countCharacters } from '../../../schemas/media/fields.ts'
 import { imageJob, mediaJob, taskResult } from '../../../schemas/media/job.ts'
 import { mediaPrice } from '../../../schemas/media/price.ts'
@@ -16,16 +16,19 @@ import { readImageFacts } from '../../../src/core/media/image-size.ts'
 import { clampToOrder } from '../../../src/core/media/order.ts'
 import {
   chargeMedia,
+  chargeUnits,
   computeHold,
   computeMediaCost,
   countPixels,
+  countRequestedSeconds,
   DEFAULT_VIDEO_SECONDS,
   findMediaPrice,
   findUpstreamPrice,
+  printSeconds,
 } from '../../../src/core/media/pricing.ts'
 import { readGridPrompt, withoutVideoFlags } from '../../../src/core/media/prompt-flags.ts'
 import { findExtension, sniffMediaType } from '../../../src/core/media/type.ts'
-import { computePrice, printPrice } from '../../../src/core/payments/price.ts'
+import { computeCredits, computePrice, countDecimals, printPrice } from '../../../src/core/payments/price.ts'
 import { modelAt } from '../../../src/core/pricing/changes.ts'
 
 t.test('media type of first bytes', async (t) => {
@@ -999,5 +1002,67 @@ t.test('media pricing', async (t) => {
         t.same(price, { currency, amount })
         t.equal(printPrice(price), printed)
       })
+  })
+
+  t.test('calls are charged by their searches, or by their seconds of sound', async (t) => {
+    const charge = (fields: object, count: number) => chargeUnits(pricing.parse(fields), count, 0)
+    const search = { unit: 'search', per_unit: '0.5' }
+    t.match(charge(search, 3), { cost: parseCredits('1.5'), units: '3', line: '3 searches x 0.5 = 1.5' })
+    t.match(charge(search, 1), { units: '1', line: '1 search x 0.5 = 0.5' })
+    t.match(charge(search, 0), { cost: 0n, units: '0', line: '0 searches x 0.5 = 0' })
+    const minute = { unit: 'minute', per_unit: '6' }
+    t.match(charge(minute, 90), { cost: parseCredits('9'), units: '90', line: '90 seconds x 6 / 60 = 9' })
+    t.match(charge({ ...minute, discount: '0.5' }, 1), { line: '1 second x 6 / 60 x 0.5 = 0.05' })
+    t.throws(() => charge({ unit: '1M_tokens', input: '1' }, 1), /none of searches or minutes/)
+  })
+
+  t.test('a length is printed as it is, up to 20 places', async (t) => {
+    for (const [seconds, printed] of [
+      [0, '0'],
+      [10.75, '10.75'],
+      [1e-7, '0.0000001'],
+      [1.5e-7, '0.00000015'],
+      [2.5e-20, '0.00000000000000000002'],
+      [1e-21, '0'],
+      [1e21, `1${'0'.repeat(21)}`],
+    ] as const)
+      t.equal(printSeconds(seconds), printed)
+  })
+
+  t.test('a video without a length is one of 12 seconds', async (t) => {
+    t.equal(DEFAULT_VIDEO_SECONDS, 12)
+    for (const [job, seconds] of [
+      [{ work: 'video', duration: 7 }, 7],
+      [{ work: 'video', duration: 0 }, 0],
+      [{ work: 'video', duration: -1 }, 12],
+      [{ work: 'video', duration: null }, 12],
+      [{ work: 'music' }, 12],
+    ] as const)
+      t.equal(countRequestedSeconds(job as never), seconds, JSON.stringify(job))
+  })
+
+  t.test('decimals of currencies, as the provider counts', async (t) => {
+    for (const [currencies, decimals] of [
+      ['bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf', 0],
+      ['usd eur isk ugx huf', 2],
+      ['bhd jod kwd omr tnd', 3],
+    ] as const)
+      for (const currency of currencies.split(' ')) t.equal(countDecimals(currency), decimals, currency)
+    t.equal(printPrice({ amount: 5n, currency: 'usd' }), '0.05')
+    t.equal(printPrice({ amount: -500n, currency: 'usd' }), '-5.00')
+    t.equal(printPrice({ amount: 500n, currency: 'jpy' }), '500')
+  })
+
+  t.test('a part of the money has its part of the credits, rounded half up', async (t) => {
+    for (const [part, amount, credits, gone] of [
+      [0n, 10n, 100n, 0n],
+      [5n, 10n, 100n, 50n],
+      [10n, 10n, 100n, 100n],
+      [11n, 10n, 100n, 100n],
+      [1n, 2n, 1n, 1n],
+      [1n, 3n, 1n, 0n],
+      [2n, 3n, 1n, 1n],
+    ] as const)
+      t.equal(computeCredits(part, { amount, credits }), gone, `${part} of ${amount}`)
   })
 })

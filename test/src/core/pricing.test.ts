@@ -6,6 +6,7 @@ import { type BudgetPeriods, makeWalletId, parseWalletId } from '../../../schema
 import { modelEntry, pricing, SERVER_TOOLS } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { ONE_RATE, parseCredits, parseRate, printCredits } from '../../../schemas/money.ts'
+import { lacksCacheHitPrice, withCacheHits } from '../../../src/core/pricing/cache-hits.ts'
 import { compareCatalog } from '../../../src/core/pricing/catalog-difference.ts'
 import { modelAt, pricesInOrder } from '../../../src/core/pricing/changes.ts'
 import { listChargedItems } from '../../../src/core/pricing/charged-items.ts'
@@ -16,8 +17,16 @@ import {
   specifiedCase,
   worstCase,
 } from '../../../src/core/pricing/estimate.ts'
+import { toKeptPrice, toTokenPrice } from '../../../src/core/pricing/kept-price.ts'
 import { inCredits, readPriceList } from '../../../src/core/pricing/price-list.ts'
-import { tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
+import {
+  chargeTerms,
+  findFactor,
+  priceAt,
+  tokenCharge,
+  tokenPrice,
+} from '../../../src/core/pricing/pricing.ts'
+import { kindRates, readPriceTerms } from '../../../src/core/pricing/terms.ts'
 import { keepExtra, MAX_REPORTED_TOKENS, NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
 import { boundUsage, limitUsage, MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
@@ -335,6 +344,28 @@ t.test('cache hits cost a tenth', async (t) => {
   t.test('tiers and planned prices too', async (t) => {
     t.equal(hits('written', 2), '4')
     t.equal(hits('written', 1, Date.parse('2100-01-01T00:00:00Z')), '3')
+  })
+
+  t.test('a model by tokens that has a price of input and none of cache hits lacks one', async (t) => {
+    const lacks = (fields: object) => lacksCacheHitPrice(pricing.parse(fields))
+    t.ok(lacks(priced({})))
+    t.notOk(lacks(priced({ cached_input: '1' })))
+    t.notOk(lacks({ unit: '1M_tokens', output: '1' }))
+    t.notOk(lacks({ unit: 'image', per_unit: '1' }))
+  })
+
+  t.test('prices get those of cache hits wherever they have none', async (t) => {
+    const filled = (fields: object) => withCacheHits(pricing.parse(fields))
+    const more = (list: readonly object[]) => list.map((prices) => ({ ...prices, cached_input: '2' }))
+    t.same(filled(priced({ tiers, changes })), {
+      ...pricing.parse(priced({ cached_input: '1', tiers: more(tiers), changes })),
+      changes: pricing.parse(priced({ changes: [{ ...changes[0], cached_input: '3' }] })).changes,
+    })
+    const own = priced({ cached_input: '7', tiers: [{ ...tiers[0], cached_input: '8' }] })
+    t.same(filled(own), pricing.parse(own))
+    const image = pricing.parse({ unit: 'image', per_unit: '1' })
+    t.equal(withCacheHits(image), image)
+    t.same(filled({ unit: '1M_tokens', output: '1' }), pricing.parse({ unit: '1M_tokens', output: '1' }))
   })
 
   t.test('the operator pays a tenth as well', async (t) => {
@@ -921,6 +952,13 @@ t.test('a decimal may have any zeros, in a hundred characters', async (t) => {
   t.throws(() => parseCredits(`${'0'.repeat(100)}1`), /more than 100 characters/)
 })
 
+t.test('amounts have 8 places, prices 12, both 10 digits before the point', async (t) => {
+  t.equal(parseCredits('9999999999.99999999'), 999_999_999_999_999_999n)
+  t.equal(parseRate('9999999999.999999999999'), 9_999_999_999_999_999_999_999n)
+  for (const text of ['10000000000', '0.000000001']) t.throws(() => parseCredits(text), RangeError, text)
+  for (const text of ['10000000000', '0.0000000000001']) t.throws(() => parseRate(text), RangeError, text)
+})
+
 t.test('planned prices hold from their instant on', async (t) => {
   const FIRST = '2026-03-01T00:00:00Z'
   const SECOND = '2026-06-01T00:00:00+02:00'
@@ -1105,5 +1143,130 @@ t.test('public price lists are read exactly and compared', async (t) => {
     ])
     t.equal(costs.changes.length, 1)
     t.same(compare({}, { m: listed(1, 1) }, { ofCosts: true }), { changes: [], unlisted: ['m'] })
+  })
+})
+
+t.test('the prices of a charge are kept with its call', async (t) => {
+  const priceOf = (fields: object) => tokenPrice(pricing.parse({ unit: '1M_tokens', ...fields }))!
+  const termsOf = (fields: object, usage: Partial<TokenUsage> = {}, now = 0, tier = '') =>
+    JSON.parse(chargeTerms(priceOf(fields), { ...NO_USAGE, ...usage }, now, tier))
+  const PLAIN = { input: '2', output: '3' }
+  const PLAIN_TERMS = { input: '2', cached_input: '2', cache_write: '2.5', output: '3' }
+
+  t.test('those that are not usual have a name', async (t) => {
+    t.same(termsOf(PLAIN), PLAIN_TERMS)
+    for (const [field, price] of [
+      ['cached_input', '0.5'],
+      ['reasoning', '4'],
+      ['input_audio', '5'],
+      ['output_audio', '6'],
+      ['input_image', '7'],
+      ['output_image', '8'],
+      ['server_tool_call', '9'],
+      ['minimum', '0.1'],
+    ] as const)
+      t.same(termsOf({ ...PLAIN, [field]: price }), { ...PLAIN_TERMS, [field]: price }, field)
+    const writes = { cached_input: '0.2' }
+    t.same(termsOf({ ...PLAIN, cache_write: '1' }), { ...PLAIN_TERMS, ...writes, cache_write: '1' })
+    t.same(termsOf({ ...PLAIN, cache_write_1h: '5' }), { ...PLAIN_TERMS, ...writes, cache_write_1h: '5' })
+    t.same(termsOf({ ...PLAIN, cache_write_1h: '4' }), { ...PLAIN_TERMS, ...writes }, 'the usual one')
+    t.same(termsOf({ ...PLAIN, server_tools: { mcp: '1' } }), { ...PLAIN_TERMS, server_tools: { mcp: '1' } })
+  })
+
+  t.test('with the tier of the prompt, the discount of the instant and the service tier', async (t) => {
+    const tiers = [{ from_prompt_tokens: 10, input: '4', output: '6' }]
+    const long = { input: '4', cached_input: '4', cache_write: '5', output: '6', from_prompt_tokens: 10 }
+    t.same(termsOf({ ...PLAIN, tiers }, { prompt: 9 }), PLAIN_TERMS)
+    t.same(termsOf({ ...PLAIN, tiers }, { prompt: 10 }), long)
+    const until = { ...PLAIN, discount: '0.5', discount_until: '1970-01-01T00:00:01Z' }
+    t.same(termsOf(until, {}, 999), { ...PLAIN_TERMS, discount: '0.5', tool_discount: '1' })
+    t.same(termsOf({ ...until, discount_server_tools: true }, {}, 999), { ...PLAIN_TERMS, discount: '0.5' })
+    t.same(termsOf(until, {}, 1000), PLAIN_TERMS)
+    const tiered = { ...PLAIN, service_tiers: { flex: '0.5', same: '1' } }
+    const flex = { service_tier: 'flex', service_tier_factor: '0.5' }
+    t.same(termsOf(tiered, {}, 0, 'flex'), { ...PLAIN_TERMS, ...flex })
+    for (const usual of ['', 'same', 'default']) t.same(termsOf(tiered, {}, 0, usual), PLAIN_TERMS, usual)
+    t.match(termsOf(PLAIN, {}, 0, 'fast'), { service_tier: 'fast', service_tier_factor: '2' })
+    const changes = [{ from: '1970-01-01T00:00:01Z', input: '8', output: '9' }]
+    t.match(
+      [999, 1000].map((now) => termsOf({ ...PLAIN, changes }, {}, now)),
+      [{ input: '2' }, { input: '8' }],
+    )
+  })
+
+  t.test('and are read again as they were', async (t) => {
+    const all = {
+      ...{ ...PLAIN, cached_input: '0.5', cache_write: '1', cache_write_1h: '5', reasoning: '4' },
+      ...{ input_audio: '5', output_audio: '6', input_image: '7', output_image: '8', minimum: '0.1' },
+      ...{ server_tool_call: '9', server_tools: { mcp: '1' }, discount: '0.5' },
+    }
+    for (const fields of [PLAIN, all, { ...all, discount_server_tools: true }]) {
+      const price = priceOf(fields)
+      t.same(readPriceTerms(termsOf(fields)), price.tiers[0]!.discounted.terms)
+    }
+    const tier = { service_tier: 'flex', service_tier_factor: '0.5', from_prompt_tokens: 10 }
+    t.match(readPriceTerms({ ...PLAIN_TERMS, ...tier }), {
+      serviceTier: { name: 'flex', factor: ONE_RATE / 2n },
+      fromPromptTokens: 10,
+    })
+    t.match(readPriceTerms({ ...PLAIN_TERMS, service_tier: 'flex' }), { serviceTier: { factor: ONE_RATE } })
+    t.match(readPriceTerms({ ...PLAIN_TERMS, discount: '0.5' }), { toolDiscount: ONE_RATE / 2n })
+    t.equal(readPriceTerms({ ...PLAIN_TERMS, input: 'much' }), null)
+  })
+
+  t.test('a kind without a price has that of the kind that stands for it', async (t) => {
+    const one = parseRate('1')
+    const rates = (more: object = {}, ...rest: [boolean?]) =>
+      kindRates({ input: 20n, output: 30n, ...more }, ...rest)
+    t.same(rates(), {
+      ...{ input: 20n, cached: 20n, cacheWrite: 25n, cacheWrite1h: 40n, output: 30n, reasoning: 30n },
+      ...{ inputAudio: 20n, outputAudio: 30n, inputImage: 20n, outputImage: 30n },
+    })
+    t.equal(rates({}, true).cached, 2n, 'a family with cache writes')
+    for (const write of ['cache_write', 'cache_write_1h']) t.equal(rates({ [write]: one }).cached, 2n, write)
+    t.equal(rates({ cached_input: one }, true).cached, one)
+  })
+
+  t.test('a task keeps its price as the configuration has it', async (t) => {
+    const fields = {
+      ...{
+        unit: '1M_tokens',
+        input: '2.5',
+        output: '3',
+        minimum: '0.00000001',
+        service_tiers: { flex: '0.5' },
+      },
+      ...{
+        tiers: [{ from_prompt_tokens: 10, input: '4', output: '6' }],
+        server_tools: { mcp: '0.000000000001' },
+      },
+      changes: [{ from: '2100-01-01T00:00:00Z', input: '8', output: '9' }],
+    }
+    const entry = modelEntry.parse({ id: 'm', context_window: 8000, max_output_tokens: 100, pricing: fields })
+    const kept = toKeptPrice(entry, entry.pricing!)
+    t.equal(kept.unit, '1M_tokens')
+    t.match(kept.pricing, fields)
+    t.same(kept.model, { context_window: 8000, max_output_tokens: 100, estimate: entry.estimate })
+    t.same(toTokenPrice(JSON.parse(JSON.stringify(kept))), tokenPrice(entry.pricing))
+    const { id, pricing: prices, estimate } = modelEntry.parse({ id: 'm', pricing: fields })
+    t.same(toKeptPrice({ estimate }, prices!).model, { estimate }, id)
+    t.throws(() => toTokenPrice({ ...kept, pricing: { unit: 'image', per_unit: '1' } }), /none by tokens/)
+  })
+
+  t.test('the price that holds is the last that has begun', async (t) => {
+    const changes = [
+      { from: '1970-01-01T00:00:02Z', input: '9', output: '9' },
+      // Without a price of input it changes nothing.
+      { from: '1970-01-01T00:00:01.500Z', output: '9' },
+      { from: '1970-01-01T00:00:01Z', input: '8', output: '9' },
+    ]
+    const price = priceOf({ ...PLAIN, changes })
+    const inputAt = (now: number) => priceAt(price, now).tiers[0]!.full.terms.input
+    t.same([0, 999, 1000, 1999, 2000, 1e15].map(inputAt), ['2', '2', '8', '8', '9', '9'].map(parseRate))
+    t.equal(findFactor(price, ''), null)
+    t.equal(findFactor(price, 'fast'), 2n * ONE_RATE)
+    t.equal(findFactor(price, 'flex'), null)
+    t.equal(findFactor(priceOf({ ...PLAIN, service_tiers: { fast: '3' } }), 'fast'), 3n * ONE_RATE)
+    t.equal(findFactor(priceOf({ ...PLAIN, service_tiers: { flex: '3' } }), 'fast'), 2n * ONE_RATE)
   })
 })

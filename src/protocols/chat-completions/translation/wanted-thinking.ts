@@ -63,7 +63,7 @@ function reasoningDepth({ effort, max_tokens: tokens, enabled, exclude }: LooseO
   if (enabled === false) return { type: 'off' }
   if (typeof effort === 'string') return toEffort(effort)
   if (isBudget(tokens)) return toBudget(tokens)
-  // It only sets how the reasoning is shown: that alone requests none.
+  // It only sets how reasoning is shown, and requests none.
   return enabled === true || exclude === undefined ? { type: 'effort', effort: DEFAULT_EFFORT } : null
 }
 
