@@ -201,7 +201,12 @@ const usage = createPage(
   'period from to by key_id scope',
 )
 
-const tasks = createPage('/tasks', () => import('./pages/tasks/tasks.tsx'), 'Tasks', 'kind state scope task period from to')
+const tasks = createPage(
+  '/tasks',
+  () => import('./pages/tasks/tasks.tsx'),
+  'Tasks',
+  'kind state scope task period from to',
+)
 
 const overview = createPage('/overview', () => import('./pages/overview/overview.tsx'), 'Overview')
 

@@ -130,7 +130,7 @@ interface Sent extends RequestOptions {
 /** Asks the service, and notes whether it answers. @throws ApiError without an answer */
 export async function reach(url: string, init: RequestInit): Promise<Response> {
   try {
-    const response = await fetch(url, init)
+    const response = await ((init.method === 'GET' && takeEarly(url)) || fetch(url, init))
     onlineManager.setOnline(true)
     return response
   } catch (error) {
@@ -159,8 +159,7 @@ async function send<Answer>(method: string, path: string, sent: Sent): Promise<A
   const query = new URLSearchParams(sent.query.map(([name, value]) => [name, String(value)]))
   const url = `${MANAGEMENT_PATH}${path}${query.size > 0 ? `?${query}` : ''}`
   const attempt = () =>
-<<<<<<< HEAD
-    reach(`${MANAGEMENT_PATH}${path}${query.size > 0 ? `?${query}` : ''}`, {
+    reach(url, {
       method,
       credentials: 'same-origin',
       headers: {
@@ -170,26 +169,6 @@ async function send<Answer>(method: string, path: string, sent: Sent): Promise<A
       },
       body: sent.body,
       signal: sent.signal,
-=======
-    (
-      (method === 'GET' && takeEarly(url)) ||
-      fetch(url, {
-        method,
-        credentials: 'same-origin',
-        headers: {
-          ...sent.headers,
-          ...(method !== 'GET' && csrfToken !== null && { 'x-csrf-token': csrfToken }),
-          ...(sent.idempotencyKey !== undefined && { 'idempotency-key': sent.idempotencyKey }),
-        },
-        body: sent.body,
-        signal: sent.signal,
-      })
-    ).catch((error: unknown) => {
-      if (sent.signal?.aborted) throw error
-      const message = t('The service cannot be reached. Check your connection, and try again.')
-      onlineManager.setOnline(false)
-      throw new ApiError(UNREACHABLE, UNREACHABLE_CODE, message, null)
->>>>>>> main
     })
   for (let asked = 0; ; asked += 1) {
     const response = await attempt()

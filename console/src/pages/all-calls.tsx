@@ -12,13 +12,8 @@ import { Field, Form } from '../ui/form.tsx'
 import { listNames, PageHeader, StatusBadge } from '../ui/states.tsx'
 import { type Column, ListPanel } from '../ui/table.tsx'
 import { Money, NONE, TextLink, Time } from '../ui/text.tsx'
-<<<<<<< HEAD
-import { describeStatuses } from './calls/filters.tsx'
-import { Filter, FilterPanel, PeriodFilter, useZoom } from './filters.tsx'
-=======
 import { describeStatuses } from './calls/query.ts'
-import { Filter, FilterPanel, PeriodFilter } from './filters.tsx'
->>>>>>> main
+import { Filter, FilterPanel, PeriodFilter, useZoom } from './filters.tsx'
 
 const route = getRouteApi('/signed-in/all-calls')
 

@@ -6,12 +6,8 @@ import { printDay, printShortCount, readZoneName, toDayStart } from '../../forma
 import { t } from '../../i18n.ts'
 import { CostChart, LatencyChart } from '../../ui/call-charts.tsx'
 import { Chart } from '../../ui/chart.tsx'
-<<<<<<< HEAD
 import { useZoom } from '../filters.tsx'
-import { type CallFilters, describeStatuses, toCallQuery } from './filters.tsx'
-=======
 import { type CallFilters, describeStatuses, toCallQuery } from './query.ts'
->>>>>>> main
 
 type CallSeries = AnswerOf<'seriesOfCalls'>
 const MAX_STEPS = 500
