@@ -15,7 +15,7 @@ export const AREAS: readonly Area[] = [
     tests: ['test/src/core/token-counts.test.ts', 'test/src/core/pricing.test.ts'],
   },
   {
-    name: 'media prices',
+    name: 'media',
     code: ['src/core/media/pricing.ts', 'src/core/payments/price.ts'],
     tests: ['test/src/core/media.test.ts'],
   },

@@ -60,7 +60,7 @@ export class LimiterState {
       refusedBy,
       remainingRequests: Math.max(0, (requestsPerMinute ?? 0) - (window?.count(now) ?? 0)),
       resetMs: window?.msUntilFree(requestsPerMinute ?? 0, now) ?? 0,
-      remainingConcurrency: concurrency === null ? 0 : Math.max(0, concurrency - this.countInFlight(subject)),
+      remainingConcurrency: Math.max(0, (concurrency ?? 0) - this.countInFlight(subject)),
     }
   }
 
@@ -129,8 +129,7 @@ export class LimiterState {
   #addSlots(holder: string, subject: string, change: number): void {
     const slots = this.#slots.get(holder) ?? new Map<string, number>()
     addTo(slots, subject, change)
-    if (slots.size === 0) this.#slots.delete(holder)
-    else this.#slots.set(holder, slots)
+    this.#slots.set(holder, slots)
     this.#addTotal(subject, change)
   }
 

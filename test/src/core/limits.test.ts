@@ -22,6 +22,15 @@ t.test('how long a minute is, and how much memory answers take', async (t) => {
     )
   })
 
+  t.test('what has left is thrown away, and nothing else', async (t) => {
+    const window = new RateWindow()
+    for (let second = 0; second < 400; second++) {
+      window.add(second * 1_000)
+      t.equal(window.count(second * 1_000), Math.min(second + 1, 60))
+    }
+    t.equal(window.msUntilFree(60, 399_000), 1_000)
+  })
+
   t.test('an answer is kept up to 8 MiB, and a MiB of it takes nothing from others', async (t) => {
     t.same([MAX_KEPT_ANSWER_BYTES, FREE_BYTES], [8 * MIB, MIB])
   })
@@ -136,7 +145,9 @@ t.test('what a process knows of limits', async (t) => {
         ['key', 1],
       ],
     )
-    t.same(state.listHolders('key'), ['me'])
+    state.setSlots('other', new Map([['acc', 1]]))
+    t.same([state.listHolders('key'), state.listHolders('acc')], [['me'], ['me', 'other']])
+    state.dropHolder('other')
     state.release('acc', 'me')
     t.same(
       [...state.listSlots('me')],
