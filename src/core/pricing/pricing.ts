@@ -170,7 +170,7 @@ export function chargeTerms(price: TokenPrice, usage: TokenUsage, now: number, s
  * @param serviceTier the upstream's word for it; empty where it names none
  */
 export function tokenCharge(price: TokenPrice, usage: TokenUsage, now: number, serviceTier = ''): Credits {
-  const current = price.next === null ? price : priceAt(price, now)
+  const current = priceAt(price, now)
   const rule = ruleFor(current, promptReadAtOnce(usage), now)
   const factor = findFactor(current, serviceTier)
   if (current.isPlain && usage.extra === undefined && factor === null)

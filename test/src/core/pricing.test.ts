@@ -212,6 +212,16 @@ t.test('charge is exact', async (t) => {
     },
   )
 
+  t.test('what is kept for an hour costs twice the input, also where nothing else is peculiar', async (t) => {
+    const used = { ...NO_USAGE, prompt: 1_000_000, cacheWrite: 1_000_000 }
+    const hour = { ...used, ...keepExtra({ cacheWrite1h: 1_000_000 }) }
+    const plain = read({ input: '4', output: '0', tiers: [] })
+    t.same(
+      [used, hour].map((usage) => tokenCharge(plain, usage, 0)),
+      [5_00000000n, 8_00000000n],
+    )
+  })
+
   t.test('a discount lowers the prices of tokens, and of server tools where it says so', async (t) => {
     const offered = { input: '10', output: '0', server_tool_call: '2.022', discount: '0.5', tiers: [] }
     const used = { ...NO_USAGE, prompt: 1_000_000, serverToolCalls: 2 }
@@ -453,6 +463,13 @@ t.test('reported usage is bounded', async (t) => {
       [{ output: 3001 }, { ...PLAIN, outputLimit: 50, choices: 3 }, { output: 3000 }, 'output 3001 > 3000'],
       [{ output: 5001 }, { ...PLAIN, outputLimit: 5000, choices: 1 }, { output: 5000 }, 'output 5001 > 5000'],
       [{ prompt: 8, cached: 9 }, ONE, { prompt: 8, cached: 8 }, 'cached 9 > 8'],
+      [
+        { prompt: 8, cached: 5, cacheWrite: 5 },
+        ONE,
+        { prompt: 8, cached: 5, cacheWrite: 3 },
+        'cacheWrite 5 > 3',
+      ],
+      [{ prompt: 16_001 }, { ...ONE, prompts: 2 }, { prompt: 16_000 }, 'prompt 16001 > 16000'],
       [{ output: 8, reasoning: 9 }, ONE, { output: 8, reasoning: 8 }, 'reasoning 9 > 8'],
       [
         { prompt: 16_000, serverToolCalls: 1e9 },
@@ -484,9 +501,12 @@ t.test('reported usage is bounded', async (t) => {
       [ONE, 11],
       [SEARCH, 100],
       [two, 200],
+      [{ ...ONE, toolCallLimit: 2 }, 11],
     ] as const) {
       const usage = used({ ...tokens, serverToolCalls: count })
-      t.same(boundUsage(usage, small, call), { usage, beyond: [] })
+      const bounded = boundUsage(usage, small, call)
+      t.equal(bounded.usage, usage)
+      t.same(bounded.beyond, [])
     }
     const { beyond } = boundUsage(used({ serverToolCalls: 3 }), small, { ...SEARCH, toolCallLimit: 2 })
     t.same(beyond, ['serverToolCalls 3 > 2'])

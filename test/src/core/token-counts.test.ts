@@ -260,7 +260,7 @@ t.test('counts of several reports', async (t) => {
 t.test('a report that contradicts itself', async (t) => {
   const fields = {
     ...{ input: '1000000', output: '2000000', server_tool_call: '7' },
-    service_tiers: { flex: '0.5', priority: '3', rush: '2' },
+    service_tiers: { flex: '0.5', priority: '3', rush: '2', turbo: '3' },
   }
   const price = tokenPrice(pricing.parse({ unit: '1M_tokens', ...fields }))!
   const model = modelEntry.parse({ id: 'm', context_window: 1000, max_output_tokens: 100 })
@@ -269,6 +269,9 @@ t.test('a report that contradicts itself', async (t) => {
     for (const [reported, requested, charged] of [
       ['flex', '', 'flex'],
       ['default', '', 'default'],
+      ['default', 'flex', 'default'],
+      ['priority', 'default', ''],
+      ['turbo', 'priority', 'turbo'],
       ['priority', '', ''],
       ['priority', 'flex', ''],
       ['priority', 'rush', 'rush'],
