@@ -140,13 +140,14 @@ class TapInProcess {
         if (!isWanted(innerId) || (untilFailure && hasFailed())) return Promise.resolve()
         const body = rest.pop() as Body
         const run = async (inner: Test) => {
-          const outer = switches.currentTestId
           const startedAt = performance.now()
           switches.currentTestId = innerId
           wrap(inner, innerId, fileName)
           let failure: unknown
           inner.on('end', () => {
             running.delete(inner)
+            // Its first test begins while the body of a test still runs, so only the end of a test says whose turn it is.
+            switches.currentTestId = id === fileName ? undefined : id
             results.push({
               id: innerId,
               name: innerId,
@@ -161,8 +162,6 @@ class TapInProcess {
           } catch (error) {
             failure = error
             throw error
-          } finally {
-            switches.currentTestId = outer
           }
         }
         return (own as (...given: unknown[]) => unknown)(name, ...rest, run)

@@ -55,7 +55,7 @@ export class LimiterState {
 
   #makeDecision({ subject, limits }: SubjectLimits, refusedBy: Dimension | null, now: number): Decision {
     const { requestsPerMinute, concurrency } = limits
-    const window = requestsPerMinute === null ? undefined : this.#windows.get(subject)
+    const window = this.#windows.get(subject)
     return {
       refusedBy,
       remainingRequests: Math.max(0, (requestsPerMinute ?? 0) - (window?.count(now) ?? 0)),

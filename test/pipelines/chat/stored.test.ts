@@ -539,12 +539,13 @@ t.test('notes wait for PostgreSQL', async (t) => {
     t.equal((await notes.findStoredResponse('acc', 'resp_4'))?.channelId, 'c', 'and this process has it')
     await pass(500)
     state.isAway = false
+    store(noteOf('resp_5'))
     await pass(499)
-    t.equal(written.length, 2)
+    t.equal(written.length, 2, 'a later one waits for those before it')
     await pass(1)
     t.same(
       written.map(({ id }) => id),
-      ['resp_1', 'resp_2', 'resp_3', 'resp_4'],
+      ['resp_1', 'resp_2', 'resp_3', 'resp_4', 'resp_5'],
     )
     t.same(logged, ['Noting responses fails; retrying', 'Noting responses works again'])
     t.equal((await notes.findStoredResponse('acc', 'resp_4'))?.channelId, 'stored')
@@ -553,6 +554,7 @@ t.test('notes wait for PostgreSQL', async (t) => {
   t.test('meanwhile this process finds them, for their account alone', async (t) => {
     const { logged, notes, pass, state, store } = start()
     state.isAway = true
+    store(noteOf(null))
     store(noteOf('resp_1', { items: { ids: ['msg_1', 'msg_2'], tokens: 9 } }))
     store(noteOf(null, { conversation: { id: 'conv', requestId: 'req', reported: 1, isStored: true } }))
     await pass(0)

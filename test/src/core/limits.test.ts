@@ -25,10 +25,22 @@ t.test('how long a minute is, and how much memory answers take', async (t) => {
   t.test('what has left is thrown away, and nothing else', async (t) => {
     const window = new RateWindow()
     for (let second = 0; second < 400; second++) {
-      window.add(second * 1_000)
-      t.equal(window.count(second * 1_000), Math.min(second + 1, 60))
+      window.add(second * 1_000, 1 + (second % 7))
+      const last = Array.from({ length: Math.min(second + 1, 60) }, (_, ago) => 1 + ((second - ago) % 7))
+      t.equal(
+        window.count(second * 1_000),
+        last.reduce((sum, count) => sum + count),
+      )
     }
-    t.equal(window.msUntilFree(60, 399_000), 1_000)
+    const late = new RateWindow()
+    late.add(0, 3)
+    t.equal(late.count(60_000), 0)
+    late.add(-5)
+    t.equal(
+      late.count(60_000),
+      0,
+      'what comes so late that it has left counts no more, and nothing else counts again',
+    )
   })
 
   t.test('an answer is kept up to 8 MiB, and a MiB of it takes nothing from others', async (t) => {

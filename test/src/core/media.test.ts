@@ -1094,6 +1094,8 @@ t.test('media pricing', async (t) => {
       t.equal(printCredits(computeHold(price(fields), jobs[job])), held, `${fields.unit} ${job}`)
       t.equal(printCredits(chargeMedia(price(fields), jobs[job], three).cost), held, `${fields.unit} ${job}`)
     }
+    const edited = chargeMedia(price({ unit: 'image', per_unit: '2' }), jobs.edits, three)
+    t.equal(edited.line, '3 images x 2 = 6', 'what goes in costs nothing')
     t.same(chargeMedia(price({ unit: 'image', per_unit: '2', input_image: '1' }), jobs.edits, nothing), {
       ...{ cost: 0n, units: '0', line: '0 images x 2 = 0' },
     })
@@ -1148,13 +1150,13 @@ t.test('media pricing', async (t) => {
         images: { grid },
       })
     const config = {
-      models: [modelOf('n', true), modelOf('m', false)],
+      models: [modelOf('n', false), modelOf('m', true)],
       channels: [channel('none'), channel('paid', { cost: { m: { unit: 'image', per_unit: '3' } } })],
     }
     const price = findMediaPrice(config.models[1]!, null, 0)!
     const paid = (task: object) =>
       findUpstreamPrice(config, { model: 'm', channelId: 'paid', price, submittedAt: 0, ...task })
-    t.match(paid({}), { unit: 'image', perUnit: '3000000000000', leastImages: 1 }, 'its own model counts')
+    t.match(paid({}), { unit: 'image', perUnit: '3000000000000', leastImages: 4 }, 'its own model counts')
     for (const none of [{ channelId: null }, { channelId: 'gone' }, { channelId: 'none' }, { model: 'n' }])
       t.equal(paid(none), null, JSON.stringify(none))
     const removed = { ...config, models: [] }
@@ -1169,5 +1171,6 @@ t.test('media pricing', async (t) => {
       { model: 'm', channelId: 'paid', price: kept, submittedAt: 0 },
     )
     t.match(found, { unit: '1M_tokens', pricing: { input: '0.5' }, model: { max_output_tokens: 7 } })
+    t.equal(findUpstreamPrice(config, { model: 'n', channelId: 'paid', price: kept, submittedAt: 0 }), null)
   })
 })
