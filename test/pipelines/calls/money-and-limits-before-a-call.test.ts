@@ -107,6 +107,7 @@ t.test('refusal of a balance has its numbers', async (t) => {
         messageOf(kind, '10', '4'),
         `${start}: it may cost up to 4 credits, and the balance is 10 credits, part of which calls under way reserve. ${end}, or ask for less.`,
       )
+      t.match(messageOf(kind, '4', '4'), 'the balance is 4 credits, part of which calls under way reserve')
       t.equal(messageOf(kind, '-0.2', null), `${start}: it is -0.2 credits. ${end}.`)
     }
     t.equal(messageOf('agent', '0.5', '0.655'), `${start}. ${end}.`, 'no more than its holder may know')
@@ -309,7 +310,7 @@ t.test('the highest price of a call', async (t) => {
       [read(null, '0.00000003'), read(5n, '0.00000003'), read(5n, '0.00000007'), read(3n, '0.00000003')],
       [...[3n, 3n, 5n, 3n]],
     )
-    for (const text of ['0', '-1', 'much', '1e3'])
+    for (const text of ['0', '-1', 'much', '1e3', '0.0'])
       t.match(
         refusalOf(() => read(null, text)),
         /^invalid_request: X-Max-Price/,

@@ -43,6 +43,30 @@ t.test('how long a minute is, and how much memory answers take', async (t) => {
     )
   })
 
+  t.test('only the last request and one of its grain are one', async (t) => {
+    const late = new RateWindow()
+    for (const time of [100, 150, 105]) late.add(time)
+    t.same(
+      [60_100, 60_105, 60_150].map((now) => late.count(now)),
+      [2, 1, 0],
+    )
+    const left = new RateWindow()
+    left.add(0)
+    t.equal(left.count(60_000), 0)
+    left.add(5)
+    t.same(
+      [60_000, 60_005].map((now) => left.count(now)),
+      [1, 0],
+    )
+  })
+
+  t.test('a place that was taken back is none to wait for', async (t) => {
+    const window = new RateWindow()
+    for (const time of [1_000, 2_000]) window.add(time)
+    window.remove(1_000)
+    t.equal(window.msUntilFree(10, 2_000), 60_000)
+  })
+
   t.test('an answer is kept up to 8 MiB, and a MiB of it takes nothing from others', async (t) => {
     t.same([MAX_KEPT_ANSWER_BYTES, FREE_BYTES], [8 * MIB, MIB])
   })
