@@ -1250,8 +1250,75 @@ t.test('public price lists are read exactly and compared', async (t) => {
       })
       const listed = ['up-m', 'up-n', 'image', 'free'].map((name) => [name, litellm(5e-6, 8e-6)])
       const list = read(Object.fromEntries([...listed, ['undefined', litellm(9e-6, 9e-6)]]))
+      const compare = (ofCosts: boolean) =>
+        compareCatalog({ models, channels }, list, {
+          ...{ perUsd: ONE_RATE, ofCosts },
+          listedAs(provider) {
+            if (provider === undefined)
+              throw new Error('a channel without a provider has no names in the list')
+            return []
+          },
+        })
+      const told = ({ changes }: ReturnType<typeof compare>) =>
+        changes.map(({ model, channel, price, now }) => `${model} ${channel} ${price} ${now}`)
+      const four = parseRate('4')
+      t.same(told(compare(false)), [`m null input ${four}`, `n null input ${four}`])
+      t.same(told(compare(true)), [
+        ...[`m one input ${four}`, 'm three input null', 'm three output null'],
+        ...['n two input null', 'n two output null', 'n three input null', 'n three output null'],
+      ])
+      t.same([compare(false).unlisted, compare(true).unlisted], [[], []])
     },
   )
+})
+
+t.test('the prices of a charge are kept with its call', async (t) => {
+  const priceOf = (fields: object) => tokenPrice(pricing.parse({ unit: '1M_tokens', ...fields }))!
+  const termsOf = (fields: object, usage: Partial<TokenUsage> = {}, now = 0, tier = '') =>
+    JSON.parse(chargeTerms(priceOf(fields), { ...NO_USAGE, ...usage }, now, tier))
+  const PLAIN = { input: '2', output: '3' }
+  const PLAIN_TERMS = { input: '2', cached_input: '2', cache_write: '2.5', output: '3' }
+
+  t.test('those that are not usual have a name', async (t) => {
+    t.same(termsOf(PLAIN), PLAIN_TERMS)
+    for (const [field, price] of [
+      ['cached_input', '0.5'],
+      ['reasoning', '4'],
+      ['input_audio', '5'],
+      ['output_audio', '6'],
+      ['input_image', '7'],
+      ['output_image', '8'],
+      ['server_tool_call', '9'],
+      ['minimum', '0.1'],
+    ] as const)
+      t.same(termsOf({ ...PLAIN, [field]: price }), { ...PLAIN_TERMS, [field]: price }, field)
+    const writes = { cached_input: '0.2' }
+    t.same(termsOf({ ...PLAIN, cache_write: '1' }), { ...PLAIN_TERMS, ...writes, cache_write: '1' })
+    t.same(termsOf({ ...PLAIN, cache_write_1h: '5' }), { ...PLAIN_TERMS, ...writes, cache_write_1h: '5' })
+    t.same(termsOf({ ...PLAIN, cache_write_1h: '4' }), { ...PLAIN_TERMS, ...writes }, 'the usual one')
+    t.same(termsOf({ ...PLAIN, server_tools: { mcp: '1' } }), { ...PLAIN_TERMS, server_tools: { mcp: '1' } })
+  })
+
+  t.test('with the tier of the prompt, the discount of the instant and the service tier', async (t) => {
+    const tiers = [{ from_prompt_tokens: 10, input: '4', output: '6' }]
+    const long = { input: '4', cached_input: '4', cache_write: '5', output: '6', from_prompt_tokens: 10 }
+    t.same(termsOf({ ...PLAIN, tiers }, { prompt: 9 }), PLAIN_TERMS)
+    t.same(termsOf({ ...PLAIN, tiers }, { prompt: 10 }), long)
+    const until = { ...PLAIN, discount: '0.5', discount_until: '1970-01-01T00:00:01Z' }
+    t.same(termsOf(until, {}, 999), { ...PLAIN_TERMS, discount: '0.5', tool_discount: '1' })
+    t.same(termsOf({ ...until, discount_server_tools: true }, {}, 999), { ...PLAIN_TERMS, discount: '0.5' })
+    t.same(termsOf(until, {}, 1000), PLAIN_TERMS)
+    const tiered = { ...PLAIN, service_tiers: { flex: '0.5', same: '1' } }
+    const flex = { service_tier: 'flex', service_tier_factor: '0.5' }
+    t.same(termsOf(tiered, {}, 0, 'flex'), { ...PLAIN_TERMS, ...flex })
+    for (const usual of ['', 'same', 'default']) t.same(termsOf(tiered, {}, 0, usual), PLAIN_TERMS, usual)
+    t.match(termsOf(PLAIN, {}, 0, 'fast'), { service_tier: 'fast', service_tier_factor: '2' })
+    const changes = [{ from: '1970-01-01T00:00:01Z', input: '8', output: '9' }]
+    t.match(
+      [999, 1000].map((now) => termsOf({ ...PLAIN, changes }, {}, now)),
+      [{ input: '2' }, { input: '8' }],
+    )
+  })
 
   t.test('and are read again as they were', async (t) => {
     const all = {
