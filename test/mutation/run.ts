@@ -28,7 +28,7 @@ const RUNS_PER_PROCESS = 300
 const SEEDS = '1-12'
 const DRY_RUN_MINUTES = 20
 /** Of a mutant, besides the usual time of its tests: long enough for a busy machine. Most loops end at a count before. */
-const TIME_LIMIT_MS = 60_000
+const TIME_LIMIT_MS = 30_000
 const SHOWN_CHARACTERS = 60
 
 /** What Stryker says of a mutant, as far as it is read here. */

@@ -1100,6 +1100,7 @@ t.test('public price lists are read exactly and compared', async (t) => {
     t.equal(readInput(0.0000025), parseRate('2.5'))
     t.equal(readInput(1.25e-6), parseRate('1.25'))
     t.equal(readInput(2), parseRate('2000000'))
+    t.equal(readInput(12.25), parseRate('12250000'))
     t.equal(readInput(1e21), parseRate('1') * 10n ** 27n)
     t.equal(readInput(0), 0n)
     for (const none of [-1, '0.1', null, undefined]) t.equal(readInput(none), undefined, String(none))
