@@ -337,6 +337,8 @@ t.test('charge is exact', async (t) => {
       t.equal(whole({ [kind]: '3000000' }), '60', kind)
       t.equal(whole({ [kind]: '500000' }), kind.startsWith('input') ? '35' : '40', kind)
     }
+    const outputs = { reasoning: '3000000', output_audio: '3000000', output_image: '2000000' }
+    t.equal(whole(outputs), '60', 'all kinds of output')
     const tiers = [{ from_prompt_tokens: 1000, ...million, reasoning: '3000000' }]
     const reasoned = { ...NO_USAGE, prompt: 1000, output: 10, reasoning: 10 }
     t.equal(printCredits(tokenCharge(priceOf({ tiers }), reasoned, 0)), '1030', 'also of a tier alone')
