@@ -88,7 +88,19 @@ export const AREAS: readonly Area[] = [
   },
   {
     name: 'tasks',
-    code: ['schemas/tasks/task.ts', 'pipelines/tasks/*.ts', 'pipelines/tasks/{end,lost,order,worker}/*.ts'],
+    code: [
+      'schemas/tasks/task.ts',
+      'pipelines/tasks/{task,transition}.ts',
+      'pipelines/tasks/end/{charge,deadline,end-task,settlement}.ts',
+    ],
+    tests: ['test/simulation/tasks/tasks-from-order-to-end.test.ts', 'test/pipelines/tasks/ends.test.ts'],
+  },
+  {
+    name: 'task-work',
+    code: [
+      'pipelines/tasks/{lost,order,poll,store,submit,worker}/*.ts',
+      'pipelines/tasks/end/cancel-upstream.ts',
+    ],
     tests: [
       'test/simulation/tasks/tasks-from-order-to-end.test.ts',
       'test/pipelines/tasks/ends.test.ts',

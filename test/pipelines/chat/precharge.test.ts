@@ -234,7 +234,7 @@ t.test('the estimate is reserved over all processes', async (t) => {
       caps: {
         async reserveWallet({ accountId, requestId, amount, callMs, reservedIn }) {
           asked.push(
-            `wallet ${accountId} ${requestId.slice(0, 3)} ${amount} ${callMs} ${reservedIn?.journalId} ${(reservedIn?.admission as Admission).estimate}`,
+            `wallet ${accountId} ${requestId.slice(0, 3)} ${amount} ${callMs} ${reservedIn?.journalId} ${(reservedIn?.admission as Admission | undefined)?.estimate}`,
           )
           const answer = answers.shift() ?? true
           if (answer instanceof Error) throw answer
