@@ -6,6 +6,8 @@ export interface Area {
   readonly tests: readonly string[]
   /** Modules, or tests, keep something from run to run. */
   readonly hasState?: true
+  /** More than a test takes on a busy machine: one that waits for ever has noticed the mutant. 10 by default. */
+  readonly testSeconds?: number
 }
 
 export const AREAS: readonly Area[] = [
@@ -39,6 +41,7 @@ export const AREAS: readonly Area[] = [
     code: ['src/core/keys/*.ts'],
     tests: ['test/src/core/keys.test.ts'],
     hasState: true,
+    testSeconds: 120,
   },
   {
     name: 'wallet',
@@ -77,6 +80,7 @@ export const AREAS: readonly Area[] = [
       'test/pipelines/chat/forward.test.ts',
     ],
     hasState: true,
+    testSeconds: 120,
   },
   {
     name: 'settlement',
@@ -94,6 +98,7 @@ export const AREAS: readonly Area[] = [
       'pipelines/tasks/end/{charge,deadline,end-task,settlement}.ts',
     ],
     tests: ['test/simulation/tasks/tasks-from-order-to-end.test.ts', 'test/pipelines/tasks/ends.test.ts'],
+    testSeconds: 120,
   },
   {
     name: 'task-work',
@@ -107,6 +112,7 @@ export const AREAS: readonly Area[] = [
       'test/pipelines/tasks/orders.test.ts',
     ],
     hasState: true,
+    testSeconds: 120,
   },
   {
     name: 'conversations',
