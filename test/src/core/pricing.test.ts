@@ -5,7 +5,7 @@ import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import { type BudgetPeriods, makeWalletId, parseWalletId } from '../../../schemas/accounts/budget.ts'
 import { modelEntry, pricing, SERVER_TOOLS } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
-import { ONE_RATE, parseCredits, parseRate, printCredits } from '../../../schemas/money.ts'
+import { ONE_CREDIT, ONE_RATE, parseCredits, parseRate, printCredits } from '../../../schemas/money.ts'
 import { lacksCacheHitPrice, withCacheHits } from '../../../src/core/pricing/cache-hits.ts'
 import { compareCatalog } from '../../../src/core/pricing/catalog-difference.ts'
 import { modelAt, pricesInOrder } from '../../../src/core/pricing/changes.ts'
@@ -1030,6 +1030,7 @@ t.test('a decimal may have any zeros, in a hundred characters', async (t) => {
 })
 
 t.test('amounts have 8 places, prices 12, both 10 digits before the point', async (t) => {
+  t.same([ONE_CREDIT, ONE_RATE], [100_000_000n, 1_000_000_000_000n])
   t.equal(parseCredits('9999999999.99999999'), 999_999_999_999_999_999n)
   t.equal(parseRate('9999999999.999999999999'), 9_999_999_999_999_999_999_999n)
   for (const text of ['10000000000', '0.000000001']) t.throws(() => parseCredits(text), RangeError, text)
