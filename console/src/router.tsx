@@ -8,8 +8,11 @@ import {
   redirect,
 } from '@tanstack/react-router'
 import { type FunctionComponent, useState } from 'react'
-import { sessionQuery } from './api/session.ts'
+import { requestEarly } from './api/client.ts'
+import { type Session, sessionQuery } from './api/session.ts'
+import { readZoneName } from './format.ts'
 import { useLanguage } from './i18n.ts'
+import { CALL_SEARCH, readCallSearch, toListInput } from './pages/calls/query.ts'
 import { printSearch, readSearch, validateTexts } from './search.ts'
 import { PageLoader } from './ui/page-loader.tsx'
 import { Shell } from './ui/shell.tsx'
@@ -111,21 +114,44 @@ const status = createRoute({
   component: lazyPage(() => import('./pages/status/status.tsx'), 'Status'),
 })
 
+/** A page has been opened: the next one can ask for its data by itself, as its frame is there. */
+let isOpen = false
+
+/** Makes the loader of a page: if it is the first one, asks for its data while its code is loading. */
+const askEarly =
+  (ask?: (accountId: string, search: Record<string, unknown>) => void) =>
+  ({ context, location }: { context: RouterContext; location: { search: object } }): void => {
+    if (isOpen) return
+    isOpen = true
+    const accounts = context.queries.getQueryData<Session | null>(sessionQuery.queryKey)?.accounts
+    const search = { ...location.search }
+    const { account = accounts?.[0]?.account_id } = accountSearch(search)
+    if (account !== undefined) ask?.(account, search)
+  }
+
 /** Makes the route of a page that needs a session; its address keeps these search parameters. */
 const createPage = <Path extends string, Name extends string, Texts extends string = ''>(
   path: Path,
   load: Load<Name>,
   name: Name,
   texts: Texts = '' as Texts,
+  ask?: Parameters<typeof askEarly>[0],
 ) =>
   createRoute({
     getParentRoute: () => signedIn,
     path,
     validateSearch: validateTexts(texts),
+    loader: askEarly(ask),
     component: lazyPage(load, name),
   })
 
-const home = createPage('/', () => import('./pages/home.tsx'), 'Home')
+const home = createPage(
+  '/',
+  () => import('./pages/home.tsx'),
+  'Home',
+  '',
+  (account_id) => requestEarly('showHome', { account_id, timezone: readZoneName() }),
+)
 
 const keys = createRoute({
   getParentRoute: () => signedIn,
@@ -134,6 +160,7 @@ const keys = createRoute({
     ...validateTexts('key')(search),
     ...(search.create === true && { create: true }),
   }),
+  loader: askEarly((account_id) => requestEarly('listKeys', { account_id } as never)),
   component: lazyPage(() => import('./pages/keys/keys.tsx'), 'Keys'),
 })
 
@@ -141,7 +168,8 @@ const calls = createPage(
   '/calls',
   () => import('./pages/calls/calls.tsx'),
   'Calls',
-  'period from to model status key_id unit_type error_code ref session_id model_part key_part order call live',
+  CALL_SEARCH,
+  (accountId, search) => requestEarly('listCalls', toListInput(accountId, readCallSearch(search))),
 )
 
 const profile = createPage('/profile', () => import('./pages/profile/profile.tsx'), 'Profile')

@@ -139,7 +139,7 @@ export function readPlace(deps: LogSearchDeps, accountId: string, query: WindowQ
 }
 
 /** Returns null for an empty list, which filters nothing, as an empty value does. */
-const omitEmpty = <T>(list: readonly T[] | undefined): readonly T[] | null =>
+export const omitEmpty = <T>(list: readonly T[] | undefined): readonly T[] | null =>
   list === undefined || list.length === 0 ? null : list
 
 /** Returns the query of a page; null where no row can match. */

@@ -15,7 +15,9 @@ const HEIGHT = 900
 /** What a page does not show by then never comes. Generous, as machines that run tests are busy. */
 const ACTION_BOUND_MS = 30_000
 const WIDE = 1440
-const NARROW = 360
+/** Beside the navigation a page has less room than on many a tablet. */
+const MEDIUM = 1024
+const NARROW = 390
 /** Axe's own words for what keeps people from using a page. */
 const GRAVE = ['serious', 'critical']
 /** A refusal of the API, or of a card, is an answer, which the page shows; Chromium reports it as an error all the same. */
@@ -110,13 +112,15 @@ export async function addAuthenticator(page: Page): Promise<void> {
 }
 
 /**
- * Photographs a page in both themes on a desk and on a telephone, and checks it in each theme and at each width:
+ * Photographs a page in both themes on a desk, on a smaller screen and on a telephone, and checks it in each theme and at each width:
  * axe finds nothing serious, and nothing sticks out at the side.
  */
 export async function inspectPage(t: Assertions, page: Page, name: string): Promise<void> {
   for (const [colorScheme, width] of [
     ['light', WIDE],
     ['dark', WIDE],
+    ['dark', MEDIUM],
+    ['light', MEDIUM],
     ['dark', NARROW],
     ['light', NARROW],
   ] as const) {

@@ -95,6 +95,24 @@ export function linkTo<Name extends OperationName>(name: Name, input: InputOf<Na
   return `${MANAGEMENT_PATH}${path}${query.size > 0 ? `?${query}` : ''}`
 }
 
+/** Answers that were asked for before their pages could ask, by URL; each is taken once. */
+const early = new Map<string, Promise<Response>>()
+
+/** Sends a request that a page will make, while the code of the page is loading. */
+export function requestEarly<Name extends ReadName>(name: Name, input: InputOf<Name>): void {
+  const url = linkTo(name, input)
+  const answer = fetch(url, { credentials: 'same-origin' })
+  // The page that takes it says what went wrong.
+  answer.catch(() => undefined)
+  early.set(url, answer)
+}
+
+function takeEarly(url: string): Promise<Response> | undefined {
+  const answer = early.get(url)
+  early.delete(url)
+  return answer
+}
+
 interface RequestOptions {
   readonly signal?: AbortSignal
   /** Makes the operation take place once, however often the request is sent. */
@@ -125,18 +143,22 @@ async function send<Answer>(method: string, path: string, sent: Sent): Promise<A
       null,
     )
   const query = new URLSearchParams(sent.query.map(([name, value]) => [name, String(value)]))
+  const url = `${MANAGEMENT_PATH}${path}${query.size > 0 ? `?${query}` : ''}`
   const attempt = () =>
-    fetch(`${MANAGEMENT_PATH}${path}${query.size > 0 ? `?${query}` : ''}`, {
-      method,
-      credentials: 'same-origin',
-      headers: {
-        ...sent.headers,
-        ...(method !== 'GET' && csrfToken !== null && { 'x-csrf-token': csrfToken }),
-        ...(sent.idempotencyKey !== undefined && { 'idempotency-key': sent.idempotencyKey }),
-      },
-      body: sent.body,
-      signal: sent.signal,
-    }).catch((error: unknown) => {
+    (
+      (method === 'GET' && takeEarly(url)) ||
+      fetch(url, {
+        method,
+        credentials: 'same-origin',
+        headers: {
+          ...sent.headers,
+          ...(method !== 'GET' && csrfToken !== null && { 'x-csrf-token': csrfToken }),
+          ...(sent.idempotencyKey !== undefined && { 'idempotency-key': sent.idempotencyKey }),
+        },
+        body: sent.body,
+        signal: sent.signal,
+      })
+    ).catch((error: unknown) => {
       if (sent.signal?.aborted) throw error
       const message = t('The service cannot be reached. Check your connection, and try again.')
       onlineManager.setOnline(false)

@@ -94,7 +94,7 @@ export function AllPayments() {
   const statuses = describeStatuses()
   const columns: Column<Payment>[] = [
     { name: t('Time'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
-    { name: t('Payment'), cell: ({ id }) => <Id id={id} /> },
+    { name: t('Payment'), from: 'wide', cell: ({ id }) => <Id id={id} /> },
     {
       name: t('Account'),
       cell: ({ account_id: id, account_name }) => (
@@ -116,11 +116,13 @@ export function AllPayments() {
     { name: t('Price'), isNumber: true, cell: ({ amount, currency }) => printMoney(amount, currency) },
     {
       name: t('Refunded'),
+      from: 'wide',
       isNumber: true,
       cell: ({ refunded, currency }) => (Number(refunded) === 0 ? NONE : printMoney(refunded, currency)),
     },
     {
       name: t('Receipts'),
+      from: 'wide',
       cell: ({ receipts }) =>
         receipts.map(({ number, kind }) => (
           <Anchor key={number} href={linkTo('openReceipt', { number })} target="_blank" className="mr-2">

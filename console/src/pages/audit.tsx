@@ -73,7 +73,7 @@ export function Audit() {
     { name: t('Time'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
     { name: t('Actor'), cell: ({ actor, actor_name }) => <span title={actor}>{actor_name ?? actor}</span> },
     { name: t('Operation'), cell: ({ action: name }) => <Code>{name}</Code> },
-    { name: t('Subject'), cell: ({ subject_id }) => <Id id={subject_id} /> },
+    { name: t('Subject'), from: 'wide', cell: ({ subject_id }) => <Id id={subject_id} /> },
     { name: t('Changes'), cell: (entry) => <Changes {...entry} /> },
   ]
   return (
@@ -86,8 +86,7 @@ export function Audit() {
             name="audit"
             operation={operation}
             input={input}
-            header={printCsvRecord(CSV_COLUMNS)}
-            toRecord={toCsvRecord}
+            loadFormat={async () => ({ header: printCsvRecord(CSV_COLUMNS), toRecord: toCsvRecord })}
           />
         }
       />

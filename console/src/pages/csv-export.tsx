@@ -18,15 +18,21 @@ interface CsvExportProps<Entry> {
   /** The operation that lists the entries. */
   readonly operation: ReadName
   readonly input: Readonly<Record<string, unknown>>
+  /** How the file is written; loaded when it is. */
+  loadFormat(): Promise<CsvFormat<Entry>>
+}
+
+interface CsvFormat<Entry> {
   readonly header: string
   toRecord(entry: Entry): string
 }
 
 async function writeCsv<Entry>(
-  { operation, input, header, toRecord }: CsvExportProps<Entry>,
+  { operation, input, loadFormat }: CsvExportProps<Entry>,
   signal: AbortSignal,
   onRows: (count: number) => void,
 ): Promise<BlobPart[]> {
+  const { header, toRecord } = await loadFormat()
   const pieces: BlobPart[] = [header]
   let count = 0
   for await (const rows of readPages(operation, input as never, signal)) {

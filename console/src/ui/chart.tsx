@@ -26,7 +26,10 @@ const SKELETON_ROWS = 5
 /** By the place of a line in its chart. */
 const DASHES: readonly (readonly number[])[] = [[], [6, 3], [2, 3]]
 /** Statuses keep their tones; red and orange bars have a pattern too. */
-const PATTERNS: Partial<Record<Series['tone'], 'stripes' | 'bands'>> = { bad: 'stripes', warn: 'bands' }
+const PATTERNS: Partial<Record<Series['tone'], 'stripes' | 'bands'>> = {
+  'series-bad': 'stripes',
+  'series-warn': 'bands',
+}
 
 const toInstant = (epochSeconds: number): string => new Date(epochSeconds * 1000).toISOString()
 
@@ -68,9 +71,9 @@ const SWATCH_TONES: Readonly<Record<Series['tone'], string>> = {
   'series-1': 'text-series-1',
   'series-2': 'text-series-2',
   'series-3': 'text-series-3',
-  warn: 'text-warn',
-  bad: 'text-bad',
-  quiet: 'text-quiet',
+  'series-bad': 'text-series-bad',
+  'series-warn': 'text-series-warn',
+  'series-other': 'text-series-other',
 }
 
 const Swatch = ({ kind, tone, dash, pattern }: Marked) =>
@@ -219,7 +222,7 @@ export function Chart({ title, query, series, ...rest }: ChartProps) {
   const toggle = (name: string) =>
     setHidden((now) => (now.includes(name) ? now.filter((one) => one !== name) : [...now, name]))
   return (
-    <figure className="min-w-0 rounded-lg border border-line bg-surface p-3">
+    <figure className="min-h-65 min-w-0 rounded-lg border border-line bg-surface p-3">
       <figcaption className="flex justify-between gap-2 px-1 pb-1 text-sm">
         <span className="font-medium">{title}</span>
         <span className="text-quiet text-xs">{readZoneName()}</span>
@@ -236,7 +239,7 @@ export function Chart({ title, query, series, ...rest }: ChartProps) {
           <Legend series={marked} hidden={hidden} onToggle={toggle} />
           <details className="mt-1 text-sm">
             <summary className="rounded px-1 text-quiet text-xs">{t('As a table')}</summary>
-            <div className="max-h-64 overflow-y-auto">
+            <div className="*:max-h-64">
               <Table caption={title} rows={rows} toKey={({ time }) => String(time)} columns={columns} />
             </div>
           </details>

@@ -8,7 +8,7 @@ import { t } from '../i18n.ts'
 export interface Series {
   readonly name: string
   readonly kind: 'bars' | 'line'
-  readonly tone: 'series-1' | 'series-2' | 'series-3' | 'warn' | 'bad' | 'quiet'
+  readonly tone: 'series-1' | 'series-2' | 'series-3' | 'series-bad' | 'series-warn' | 'series-other'
   /** One per instant; null leaves a gap. Only for drawing: amounts are printed from their texts. */
   readonly values: readonly (number | null)[]
 }
@@ -72,8 +72,9 @@ const INK = [
   'text-series-1',
   'text-series-2',
   'text-series-3',
-  'text-warn',
-  'text-bad',
+  'text-series-bad',
+  'text-series-warn',
+  'text-series-other',
 ] as const
 
 /** Returns the theme's color as the browser resolves it: a canvas does not know CSS variables. */
@@ -154,7 +155,7 @@ function makeOptions(box: HTMLElement, drawing: PlotProps): UPlot.Options {
     stroke: () => resolveColor(box, 'text-quiet'),
     grid: { stroke: () => resolveColor(box, 'text-line'), width: 1 },
     ticks: { show: false },
-    font: `11px ${getComputedStyle(box).fontFamily}`,
+    font: `12px ${getComputedStyle(box).fontFamily}`,
   }
   const bars = UPlot.paths.bars?.({ size: [0.7, 24] })
   return {

@@ -3,7 +3,7 @@ import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
 import type { CallScope } from '../../../schemas/call-log/page-query.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import * as operations from '../../../schemas/management/calls/calls.ts'
-import { parseCredits, printCredits } from '../../../schemas/money.ts'
+import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { INSTALLATION } from '../../../schemas/notifications/event.ts'
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import { printDetail } from '../../../src/core/call-log/detail.ts'
@@ -11,7 +11,7 @@ import { readDetail } from '../../../src/core/call-log/detail-text.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
 import { makeNextCursor, withAttempts } from '../../call-log/page.ts'
 import { readRefund } from '../../call-log/refund.ts'
-import { type LogSearchDeps, readFilters, readPlace } from '../../call-log/search.ts'
+import { type LogSearchDeps, omitEmpty, readFilters, readPlace } from '../../call-log/search.ts'
 import { printWindow } from '../../calls/query.ts'
 import { findMember } from '../caller.ts'
 import { type Context, implementWith, type ReadContext } from '../operation.ts'
@@ -55,21 +55,31 @@ const SERIES_MAX_DAYS = 365
 const chooseBucket = ({ from, to }: LogWindow): number =>
   BUCKET_SECONDS.find((seconds) => (to - from) / 1000 / seconds <= MAX_BUCKETS) ?? BUCKET_SECONDS.at(-1)!
 
-interface Parts {
+interface ManagedFilters {
   readonly model_part?: string | undefined
   readonly key_part?: string | undefined
+  readonly not_model?: readonly string[] | undefined
+  readonly not_error_code?: readonly string[] | undefined
+  readonly cost_above?: Credits | undefined
+  readonly latency_above_ms?: number | undefined
 }
 
-const readParts = ({ model_part, key_part }: Parts) => ({
-  modelPart: model_part || null,
-  keyPart: key_part || null,
+/** Returns the filters that a query names, those among them that `/v1/logs` does not have. */
+const readManagedFilters = (input: ManagedFilters & Parameters<typeof readFilters>[0]) => ({
+  ...readFilters(input),
+  modelPart: input.model_part || null,
+  keyPart: input.key_part || null,
+  notModels: omitEmpty(input.not_model),
+  notErrorCodes: omitEmpty(input.not_error_code),
+  costAbove: input.cost_above ?? null,
+  latencyAboveMs: input.latency_above_ms ?? null,
 })
 
 /** Counts calls over time, in the window that a query names. */
 async function readSeries(
   context: Context,
   services: CallServices,
-  input: Parts & Parameters<typeof readFilters>[0] & Parameters<typeof readPlace>[2] & { timezone: string },
+  input: Parameters<typeof readManagedFilters>[0] & Parameters<typeof readPlace>[2] & { timezone: string },
   calls: CallScope,
 ) {
   const place = readPlace(toSearchDeps(context, services), calls.accountId ?? INSTALLATION, input)
@@ -77,7 +87,7 @@ async function readSeries(
   const window = { from: Math.min(to, Math.max(place.window.from, to - SERIES_MAX_DAYS * DAY_MS)), to }
   const bucketSeconds = chooseBucket(window)
   const { timezone } = input
-  const filter = { ...calls, ...readParts(input), ...readFilters(input), ...window, bucketSeconds, timezone }
+  const filter = { ...calls, ...readManagedFilters(input), ...window, bucketSeconds, timezone }
   const points = await services.callLog.callSeries(filter)
   return {
     ...printWindow(window),
@@ -112,8 +122,7 @@ export const callOperations = [
     const found = await services.callLog.findCalls({
       accountId,
       keyIds,
-      ...readParts(input),
-      ...readFilters(input),
+      ...readManagedFilters(input),
       ...window,
       order,
       limit: input.limit,
@@ -143,8 +152,7 @@ export const callOperations = [
     const { window, order, cursor } = place
     const found = await services.callLog.findInstallationCalls({
       ...toInstallationFilter(input),
-      ...readParts(input),
-      ...readFilters(input),
+      ...readManagedFilters(input),
       ...window,
       order,
       limit: input.limit,

@@ -3,7 +3,6 @@
 import { deepStrictEqual } from 'node:assert'
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
-import postgres from 'postgres'
 import { firstValueFrom, Observable, of, throwError } from 'rxjs'
 import t from 'tap'
 import type { AuthenticatedCall } from '../../../pipelines/calls/authenticate.ts'
@@ -20,15 +19,11 @@ import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import type { GatewayRequest, Reply } from '../../../src/http/handler.ts'
-import { openDatabase } from '../../../src/postgres/database.ts'
-import { migrate } from '../../../src/postgres/migrate.ts'
 import type { IdempotencyScope } from '../../../src/postgres/requests/idempotency.ts'
 import { WORDS } from '../../end-to-end/money/upstream-answers.ts'
 import { serve } from '../../src/http/support.ts'
 import { newAccount, startDatabase } from '../../src/postgres/support.ts'
-import { startEngines } from '../../support/engines.ts'
 import { everyRun } from '../../support/every-run.ts'
-import { TEST_MASTER_KEY } from '../../support/service.ts'
 import { workHere } from '../../support/work-here.ts'
 import { clientCall, RunningCall, type ScriptedUpstream } from '../chat/forward-support.ts'
 
@@ -352,11 +347,7 @@ t.test('upstreams and customers harm nobody else', async (t) => {
 
 t.test('idempotency in postgres', async (t) => {
   t.test('a key belongs to one request at a time, and its answer to seven days', async (t) => {
-    const { databaseUrl } = await startEngines(t, { only: ['postgres'] })
-    await migrate(databaseUrl)
-    const database = await openDatabase({ url: databaseUrl, masterKey: TEST_MASTER_KEY })
-    const sql = postgres(databaseUrl, { max: 1 })
-    t.teardown(() => Promise.all([database.close(), sql.end()]))
+    const { database, sql } = await startDatabase(t)
     const claim = (requestId: string, key = 'k', scope: IdempotencyScope = 'account:a') => ({
       scope,
       key,

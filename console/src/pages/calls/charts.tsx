@@ -1,6 +1,5 @@
 /** Charts of the calls that match the filters: number by status, cost and duration. */
 import { useMemo } from 'react'
-import { CALL_STATUSES } from '../../../../schemas/call-log/row.ts'
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { useChangeSearch } from '../../change-search.ts'
@@ -8,13 +7,19 @@ import { printDay, printShortCount, readZoneName, toDayStart } from '../../forma
 import { t } from '../../i18n.ts'
 import { CostChart, LatencyChart } from '../../ui/call-charts.tsx'
 import { Chart } from '../../ui/chart.tsx'
-import { type CallFilters, describeStatuses, toCallQuery } from './filters.tsx'
+import { type CallFilters, describeStatuses, toCallQuery } from './query.ts'
 
 type CallSeries = AnswerOf<'seriesOfCalls'>
 const MAX_STEPS = 500
 const DAY_SECONDS = 86_400
 /** Success and failure differ for the color-blind too, so success is not green. */
-const STATUS_TONES = { success: 'series-1', error: 'bad', interrupted: 'warn', rejected: 'quiet' } as const
+const STATUS_TONES = {
+  success: 'series-1',
+  error: 'series-bad',
+  interrupted: 'series-warn',
+  rejected: 'series-other',
+} as const
+const LISTED_STATUSES = Object.keys(STATUS_TONES) as (keyof typeof STATUS_TONES)[]
 
 /** Returns every step from the first call on. A step without calls counts zero. Days may have 23 or 25 hours. */
 function listSteps({ period_from, period_to, bucket_seconds, data }: CallSeries) {
@@ -71,7 +76,7 @@ export function Charts({ isReady, accountId, filters }: ChartsProps) {
         {...common}
         print={printShortCount}
         isStacked
-        series={CALL_STATUSES.map((status) => {
+        series={LISTED_STATUSES.map((status) => {
           const values = points.map((point) => point?.by_status[status] ?? 0)
           return { name: statuses[status][1], kind: 'bars', tone: STATUS_TONES[status], values } as const
         })}

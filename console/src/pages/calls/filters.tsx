@@ -1,21 +1,20 @@
 /** The filters of the call log: one row, with suggestions from what the calls have. The URL keeps them. */
 import { Autocomplete } from '@base-ui/react/autocomplete'
-import { type RegisteredRouter, type RouteById, useNavigate } from '@tanstack/react-router'
+import { useNavigate } from '@tanstack/react-router'
 import { X } from 'lucide-react'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import { useGet } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
-import { toZoneWindow } from '../../format.ts'
+import { printDuration, printExact } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { CONTROL } from '../../ui/form.tsx'
-import { listNames, type Statuses } from '../../ui/states.tsx'
+import { useShortcuts } from '../../ui/shortcuts.ts'
+import { listNames } from '../../ui/states.tsx'
 import { Filter, PeriodFilter } from '../filters.tsx'
-
-type Search = RouteById<RegisteredRouter['routeTree'], '/signed-in/calls'>['types']['fullSearchSchema']
-export type CallFilters = Readonly<Omit<Search, 'account' | 'call' | 'live'>>
+import { type CallFilters, describeStatuses, toCallQuery } from './query.ts'
 
 const UNIT_TYPES = [
   'chat',
@@ -29,16 +28,6 @@ const UNIT_TYPES = [
   'transcript',
 ] as const
 
-export const describeStatuses = (): Statuses<LogRow['status']> => ({
-  success: ['good', t('Success')],
-  error: ['bad', t('Error')],
-  interrupted: ['warn', t('Interrupted')],
-  rejected: ['neutral', t('Rejected')],
-})
-
-/** Returns the filters as the API takes them: a day is one of the reader's time zone. */
-export const toCallQuery = (filters: CallFilters): CallFilters => ({ ...filters, ...toZoneWindow(filters) })
-
 /** The filters that are chips, with their names. */
 const nameChips = () =>
   ({
@@ -47,6 +36,10 @@ const nameChips = () =>
     key_id: t('Key'),
     key_part: t('Key contains'),
     error_code: t('Error code'),
+    not_model: t('Model is not'),
+    not_error_code: t('Error code is not'),
+    cost_above: t('Cost in credits above'),
+    latency_above_ms: t('Longer than'),
     session_id: t('Session'),
     ref: t('Request or task'),
     unit_type: t('Kind'),
@@ -54,6 +47,35 @@ const nameChips = () =>
   }) as const
 
 type Chip = keyof ReturnType<typeof nameChips>
+
+/** The filter that keeps what another one leaves out. */
+const OPPOSITES: { readonly [Name in Chip]?: Chip } = {
+  model: 'not_model',
+  not_model: 'model',
+  error_code: 'not_error_code',
+  not_error_code: 'error_code',
+}
+
+/** Bounds to choose from before a number is typed. */
+const BOUNDS = { latency_above_ms: ['1000', '10000'], cost_above: ['1', '100'] } as const
+type Bound = keyof typeof BOUNDS
+/** Such as `500`, `> 0.25` and `1.5 s`. */
+const NUMBER = /^>?\s*(\d{1,9}(?:\.\d{1,8})?)\s*(ms|s)?$/
+
+/** Returns the bounds that a number may mean; without one, those to choose from. */
+function readBounds(typed: string): { readonly [Name in Bound]: readonly string[] } {
+  if (typed === '') return BOUNDS
+  const [, number = '', unit] = NUMBER.exec(typed) ?? []
+  if (number === '') return { latency_above_ms: [], cost_above: [] }
+  const ms = Math.round(Number(number) * (unit === 's' ? MS_PER_SECOND : 1))
+  return {
+    latency_above_ms: unit !== undefined || !number.includes('.') ? [String(ms)] : [],
+    cost_above: unit === undefined ? [number] : [],
+  }
+}
+
+const printBound = (chip: Bound, value: string): string =>
+  chip === 'cost_above' ? printExact(value) : printDuration(Number(value))
 
 interface Suggestion {
   readonly chip: Chip
@@ -68,13 +90,14 @@ interface SuggestionGroup {
 }
 
 const MAX_SUGGESTIONS = 8
+const MS_PER_SECOND = 1000
 const ID = /^(req|vid|mus|spc|img|ava|voi|asr)_/i
 
 /** Returns what the reader may mean: values that calls have, and parts of names. */
-function useSuggestions(typed: string, { filters, rows }: AddFilterProps): SuggestionGroup[] {
+function useSuggestions(typed: string, isOpen: boolean, { filters, rows }: AddFilterProps) {
   const { account_id, role } = useAccount()
   const { period, from, to } = toCallQuery(filters)
-  const values = useGet('listCallValues', { account_id, period, from, to } as never).data
+  const values = useGet('listCallValues', { account_id, period, from, to } as never, { enabled: isOpen }).data
   const names = nameChips()
   const text = typed.trim()
   const has = ({ chip, value, label = value }: Suggestion) =>
@@ -85,6 +108,11 @@ function useSuggestions(typed: string, { filters, rows }: AddFilterProps): Sugge
       .map((one) => (typeof one === 'string' ? { chip, value: one } : one))
       .filter(has)
       .slice(0, MAX_SUGGESTIONS),
+  })
+  const bounds = readBounds(text)
+  const listBounds = (chip: Bound): SuggestionGroup => ({
+    value: names[chip],
+    items: bounds[chip].map((value) => ({ chip, value, label: `${names[chip]} ${printBound(chip, value)}` })),
   })
   const parts: Suggestion[] =
     text === ''
@@ -111,6 +139,8 @@ function useSuggestions(typed: string, { filters, rows }: AddFilterProps): Sugge
     list('key_id', role === 'billing' ? [] : keys),
     join('error_code', values?.error_codes),
     join('session_id', values?.session_ids),
+    listBounds('latency_above_ms'),
+    listBounds('cost_above'),
     list('unit_type', UNIT_TYPES),
     list('order', [{ chip: 'order', value: 'asc', label: t('Oldest first') }]),
   ]
@@ -126,8 +156,12 @@ interface AddFilterProps {
 /** Finds a filter by any part of its value, and applies it. */
 function AddFilter({ filters, rows }: AddFilterProps) {
   const [typed, setTyped] = useState('')
-  const groups = useSuggestions(typed, { filters, rows })
+  // What calls have is read when someone looks for it.
+  const [isUsed, setUsed] = useState(false)
+  const groups = useSuggestions(typed, isUsed, { filters, rows })
   const change = useChangeSearch()
+  const input = useRef<HTMLInputElement>(null)
+  useShortcuts({ '/': () => input.current?.focus() })
   return (
     <Autocomplete.Root
       items={groups}
@@ -139,8 +173,11 @@ function AddFilter({ filters, rows }: AddFilterProps) {
       itemToStringValue={({ label, value }: Suggestion) => label ?? value}
     >
       <Autocomplete.Input
+        ref={input}
+        aria-keyshortcuts="/"
         aria-label={t('Add a filter')}
         placeholder={t('Filter by model, key, error, session or id')}
+        onFocus={() => setUsed(true)}
         className={`${CONTROL} min-w-56 flex-1`}
       />
       <Autocomplete.Portal>
@@ -185,18 +222,31 @@ function Chips({ filters, keyNames }: ChipsProps) {
   const names = nameChips()
   const print = (chip: Chip, value: string): string => {
     if (chip === 'order') return value === 'asc' ? t('Oldest first') : t('Newest first')
+    if (chip === 'cost_above' || chip === 'latency_above_ms') return printBound(chip, value)
     return chip === 'key_id' ? (keyNames.get(value) ?? value) : value
   }
   return (Object.keys(names) as Chip[]).map((chip) => {
     const value = filters[chip]
     if (value === undefined) return null
     const text = `${names[chip]}: ${print(chip, value)}`
+    const opposite = OPPOSITES[chip]
     return (
       <span
         key={chip}
         className="inline-flex h-9 max-w-full items-center rounded-full border border-accent bg-accent-wash pl-3 text-accent text-sm"
       >
-        <span className="truncate">{text}</span>
+        {opposite === undefined ? (
+          <span className="truncate">{text}</span>
+        ) : (
+          <button
+            type="button"
+            className="truncate hover:underline"
+            title={t('Show the calls that this filter leaves out')}
+            onClick={() => change({ [chip]: undefined, [opposite]: value })}
+          >
+            {text}
+          </button>
+        )}
         <button
           type="button"
           aria-label={t('Remove the filter {filter}', { filter: text })}

@@ -264,9 +264,10 @@ export function Models() {
             <CodeBlock label="curl" code={`curl ${location.origin}/api/v1/models/public`} />
           </EmptyState>
         )}
-        {shown.length > 0 && <Table caption={t('Models')} columns={columns} rows={shown} />}
+        {shown.length > 0 && <Table isAdjustable caption={t('Models')} columns={columns} rows={shown} />}
       </Panel>
       <Drawer
+        isBeside
         title={opened?.display_name ?? t('Model')}
         isOpen={opened !== undefined}
         onClose={() => change({ model: undefined })}

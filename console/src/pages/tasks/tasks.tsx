@@ -46,11 +46,11 @@ export function Tasks() {
         </TextLink>
       ),
     },
-    { name: t('Kind'), cell: ({ kind: made }) => made },
+    { name: t('Kind'), from: 'wide', cell: ({ kind: made }) => made },
     { name: t('Model'), cell: ({ model }) => model },
     { name: t('Status'), cell: ({ state: now }) => <StatusBadge statuses={statuses} status={now} /> },
     ...(isWhole ? [{ name: t('Account'), cell: ({ account_id }: Task) => account_id }] : []),
-    { name: t('Held'), isNumber: true, cell: ({ hold }) => <Money amount={hold} /> },
+    { name: t('Held'), isNumber: true, from: 'wide', cell: ({ hold }) => <Money amount={hold} /> },
     { name: t('Cost'), isNumber: true, cell: ({ cost }) => <Money amount={cost} /> },
   ]
   const change = useChangeSearch()
@@ -79,7 +79,12 @@ export function Tasks() {
           body={{ prompt: 'A fox in the snow' }}
         />
       </ListPanel>
-      <Drawer title={t('Task')} isOpen={open !== undefined} onClose={() => change({ task: undefined })}>
+      <Drawer
+        isBeside
+        title={t('Task')}
+        isOpen={open !== undefined}
+        onClose={() => change({ task: undefined })}
+      >
         {open && (
           <TaskDetail
             key={open}

@@ -164,7 +164,7 @@ export function Report<G extends Group>({
         <>
           <Charts usage={usage} />
           <Panel title={title}>
-            <Table caption={t('Usage')} columns={columns} rows={groups} />
+            <Table isAdjustable caption={t('Usage')} columns={columns} rows={groups} />
           </Panel>
         </>
       )}

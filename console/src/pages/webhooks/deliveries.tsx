@@ -43,10 +43,15 @@ export function Deliveries({ accountId, endpoints, endpoint, state, mayChange }:
     { name: t('Attempts'), isNumber: true, cell: ({ attempts }) => attempts },
     {
       name: t('Next attempt'),
+      from: 'wide',
       isTime: true,
       cell: ({ next_at, attempts }) => <Time at={attempts > 0 ? next_at : null} />,
     },
-    { name: t('Address'), cell: ({ url }) => <span className="break-all font-mono text-xs">{url}</span> },
+    {
+      name: t('Address'),
+      from: 'wide',
+      cell: ({ url }) => <span className="break-all font-mono text-xs">{url}</span>,
+    },
   ]
   return (
     <div>
