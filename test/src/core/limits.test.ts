@@ -82,6 +82,9 @@ t.test('how long a minute is, and how much memory answers take', async (t) => {
     t.ok(memory.take('acc_a', 1), 'what was refused took nothing')
     memory.release('acc_a', 32 * MIB)
     t.ok(memory.take('acc_a', 32 * MIB))
+    memory.release('acc_a', 32 * MIB - 1)
+    t.notOk(memory.take('acc_a', 32 * MIB), 'a byte is still held')
+    t.ok(memory.take('acc_a', 32 * MIB - 1))
   })
 
   t.test('a long answer takes what it has beyond a MiB, once, until it is released', async (t) => {
@@ -91,6 +94,9 @@ t.test('how long a minute is, and how much memory answers take', async (t) => {
     t.ok(held.grow(MIB + 4))
     t.ok(held.grow(MIB + 4), 'the same answer')
     t.notOk(held.grow(MIB + 11))
+    const full = new AnswerMemory()
+    full.take('acc', 32 * MIB)
+    t.notOk(new HeldAnswer(full, 'acc').grow(MIB + 1), 'not even by a byte')
     t.ok(held.grow(MIB + 10))
     t.ok(held.grow(3), 'it never becomes shorter')
     t.notOk(memory.take('acc', 1))
@@ -102,6 +108,9 @@ t.test('how long a minute is, and how much memory answers take', async (t) => {
     t.ok(short.grow(MIB), 'where there is no room as well')
     short.release()
     t.notOk(memory.take('acc', 1))
+    const unused = new AnswerMemory()
+    new HeldAnswer(unused, 'acc').release()
+    t.ok(unused.take('acc', 32 * MIB), 'what held nothing gives nothing back')
   })
 })
 
@@ -124,6 +133,14 @@ t.test('what a process knows of limits', async (t) => {
     })
     t.same(decide(state, { requestsPerMinute: 1, concurrency: null }, 200), {
       ...{ refusedBy: 'requests', remainingRequests: 0, resetMs: 59_900, remainingConcurrency: 0 },
+    })
+  })
+
+  t.test('a request that others leave no slot for has all of its minute', async (t) => {
+    const state = new LimiterState()
+    state.setSlots('other', new Map([['acc', 2]]))
+    t.same(decide(state, both), {
+      ...{ refusedBy: 'concurrency', remainingRequests: 3, resetMs: 0, remainingConcurrency: 0 },
     })
   })
 
