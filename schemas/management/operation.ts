@@ -21,7 +21,7 @@ export type InstallationRole = (typeof INSTALLATION_ROLES)[number]
 
 /**
  * The permitted callers: everyone, every signed-in user, those who have one of these roles in the account that the input names, or
- * the operators alone. An operator always may. An auditor may whatever reads no secret.
+ * only operators. An operator may always call, an auditor whatever reads no secret.
  */
 type Permission = 'everyone' | 'signed-in' | 'operators' | readonly AccountRole[]
 

@@ -197,8 +197,8 @@ const OTHER_FIELD: Readonly<Record<LimitField, LimitField>> = {
 }
 
 /**
- * Returns the body for a native upstream: the client's bytes, changed in model id, output limit, usage option
- * and prediction alone. The limit goes in the field that the upstream obeys, where its channel names one: it would ignore the other
+ * Returns the body for a native upstream: the client's bytes, in which only model id, output limit, usage option and
+ * prediction change. The limit goes in the field that the upstream obeys, where its channel names one: it would ignore the other
  * one, and generate more than was admitted.
  */
 export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buffer {

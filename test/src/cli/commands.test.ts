@@ -40,16 +40,16 @@ import { openDatabase } from '../../../src/postgres/database.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'
 import { payAt } from '../../end-to-end/payments/support.ts'
 import { BrowserSession, CONFIG } from '../../pipelines/management/browser-session.ts'
-import { startEngines } from '../../support/engines.ts'
+import { simulatorFor } from '../../simulator/support.ts'
 import { until } from '../../support/eventually.ts'
 import { serveHttp } from '../../support/http-server.ts'
 import { newPayment, paymentNotice, providerEvent } from '../postgres/payments/support.ts'
-import { newAccount, openFresh, openMigrated, settlement } from '../postgres/support.ts'
+import { newAccount, openFresh, settlement, sharePostgres } from '../postgres/support.ts'
 import { hold, newVideo, settle } from '../postgres/tasks/support.ts'
 import { type Entry, ids, listAuditedCommands, words } from './audited-operations.ts'
 import { command, commandsOn, noEngines, tollgate, wiringOn } from './support.ts'
 
-const engines = await startEngines(t, { only: ['postgres', 'simulator'] })
+const engines = await sharePostgres()
 
 t.test('answers in json', async (t) => {
   const { database, sql } = await openFresh(t, engines)
@@ -1373,11 +1373,12 @@ t.test('management tokens are made and revoked', async (t) => {
 
 t.test('payments are listed refunded and reconciled', async (t) => {
   // `tollgate payments …`, by the acts of the management API, on PostgreSQL and the simulated payment provider.
-  const { database } = await openMigrated(t, engines.databaseUrl)
+  const { database } = await openFresh(t, engines)
+  const simulator = await simulatorFor(t)
   const provider = await openProvider({
     secretKey: 'sk_test_cli',
     webhookSecrets: ['whsec_cli'],
-    apiUrl: engines.simulatorUrl,
+    apiUrl: simulator.url,
   })
   const config = { payments: { currency: 'usd', credits_per_unit: '100', seller: ['Test'] } }
   const wiring = wiringOn(database, config, {
