@@ -40,13 +40,9 @@ const inRow = (text: string) => (page: Page) => row(page, text).first()
 const inDialog = (name: string | RegExp) => (page: Page) => page.getByRole('dialog', { name })
 const isDone = (name: string | RegExp) => (page: Page) => button(inDialog(name)(page), 'Done')
 
-/** Returns what a field has. */
-const readField = (field: ElementHandle<HTMLInputElement>): Promise<string | boolean> =>
-  field.evaluate((one) => (one.type === 'checkbox' ? one.checked : one.value))
-
 async function fillIn(field: Locator, value: string | true): Promise<void> {
   if (value === true) return field.check()
-  const isList = (await field.evaluate((one) => one.tagName)) === 'SELECT'
+  const isList = (await field.and(field.page().locator('select')).count()) > 0
   await (isList ? field.selectOption(value) : field.fill(value))
 }
 
@@ -94,11 +90,11 @@ async function sendExpired(
   for (const find of open) await find(page).click()
   const place = dialog === undefined ? page.locator('main') : inDialog(dialog)(page)
   // Not locators: the dialog of the sign-in hides the form from them.
-  const fields: [label: string, value: string | true, ElementHandle<HTMLInputElement>][] = []
+  const fields: [label: string, value: string | true, ElementHandle][] = []
   for (const [label, value] of Object.entries(fill)) {
     const field = place.getByLabel(label, { exact: true }).first()
     await fillIn(field, value)
-    fields.push([label, value, (await field.elementHandle()) as ElementHandle<HTMLInputElement>])
+    fields.push([label, value, (await field.elementHandle())!])
   }
   await more?.(page)
   const send = button(place, submit).last()
@@ -114,7 +110,8 @@ async function sendExpired(
   await look?.()
   const lost: string[] = []
   for (const [label, value, field] of fields)
-    if ((await readField(field)) !== value) lost.push(`${path} ${submit}: ${label}`)
+    if ((value === true ? await field.isChecked() : await field.inputValue()) !== value)
+      lost.push(`${path} ${submit}: ${label}`)
   await signInAgain(page)
   await (typeof done === 'string' ? page.getByText(done).first() : done(page).first()).waitFor()
   return lost
