@@ -41,6 +41,7 @@ const inDialog = (name: string | RegExp) => (page: Page) => page.getByRole('dial
 const isDone = (name: string | RegExp) => (page: Page) => button(inDialog(name)(page), 'Done')
 
 async function fillIn(field: Locator, value: string | true): Promise<void> {
+  await field.waitFor()
   if (value === true) return field.check()
   const isList = (await field.and(field.page().locator('select')).count()) > 0
   await (isList ? field.selectOption(value) : field.fill(value))
