@@ -1,6 +1,8 @@
 /** The filters of calls that are chips. */
+import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import { printDuration, printExact } from '../../format.ts'
 import { t } from '../../i18n.ts'
+import type { CallFilters } from './query.ts'
 
 /** Returns their names. */
 export const nameChips = () =>
@@ -27,3 +29,9 @@ export type Bound = 'cost_above' | 'latency_above_ms'
 
 export const printBound = (chip: Bound, value: string): string =>
   chip === 'cost_above' ? printExact(value) : printDuration(Number(value))
+
+export interface AddFilterProps {
+  readonly filters: CallFilters
+  /** The calls on the page. */
+  readonly rows: readonly LogRow[]
+}

@@ -2,7 +2,6 @@
 import { useNavigate } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
-import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -11,7 +10,7 @@ import { useShortcuts } from '../../ui/shortcuts.ts'
 import { listNames } from '../../ui/states.tsx'
 import { whenIdle } from '../../when-idle.ts'
 import { Filter, PeriodFilter } from '../filters.tsx'
-import { type Chip, nameChips, printBound } from './chips.ts'
+import { type AddFilterProps, type Chip, nameChips, printBound } from './chips.ts'
 import { type CallFilters, describeStatuses } from './query.ts'
 import type { Suggestions } from './suggestions.tsx'
 
@@ -21,12 +20,6 @@ const OPPOSITES: { readonly [Name in Chip]?: Chip } = {
   not_model: 'model',
   error_code: 'not_error_code',
   not_error_code: 'error_code',
-}
-
-export interface AddFilterProps {
-  readonly filters: CallFilters
-  /** The calls on the page. */
-  readonly rows: readonly LogRow[]
 }
 
 const loadSuggestions = async () => (await import('./suggestions.tsx')).Suggestions

@@ -5,8 +5,7 @@ import { useGet } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
-import { type Bound, type Chip, nameChips, printBound } from './chips.ts'
-import type { AddFilterProps } from './filters.tsx'
+import { type AddFilterProps, type Bound, type Chip, nameChips, printBound } from './chips.ts'
 import { toCallQuery } from './query.ts'
 
 const UNIT_TYPES = [
