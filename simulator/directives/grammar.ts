@@ -64,6 +64,7 @@ const GRAMMAR = {
   images: wholeNumber(0, MAX_IMAGES),
   advice: wholeNumber(0, MAX_ADVICE),
   declined: wholeNumber(0, MAX_TOKENS),
+  refused: flag,
   other_model: identifier,
   strict_input: flag,
   usage: parseWord(USAGE_MODES),

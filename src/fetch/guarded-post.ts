@@ -38,7 +38,7 @@ async function readBeginning(response: IncomingMessage, maxBytes: number): Promi
       if (length >= maxBytes) break
     }
   } catch {
-    // The status has come: it says how the receiver took the post.
+    // The status has arrived: it says how the receiver took the post.
   } finally {
     response.destroy()
   }

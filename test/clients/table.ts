@@ -53,11 +53,30 @@ const isRow = (client: Client, line: string): boolean =>
   line.includes(` | ${client.protocol} | `) &&
   line.includes(', Python | ') === (client.python !== undefined)
 
+const splitCells = (line: string): string[] => line.slice(2, -3).split(' | ')
+
+/** Returns a row of its own for each protocol of a row. */
+function splitRow(line: string): string[] {
+  if (!line.startsWith('| `')) return [line]
+  const [client = '', protocols = '', ...cells] = splitCells(line)
+  return protocols.split(', ').map((protocol) => renderRow([client, protocol, ...cells]))
+}
+
+/** Makes one row of those of a client that differ only in their protocol. */
+function mergeRows(lines: readonly string[]): string[] {
+  const rows = lines.map(splitCells)
+  const groups = Map.groupBy(rows, ([client, , ...cells]) => [client, ...cells].join())
+  return [...groups.values()].map((group) => {
+    const [[client = '', , ...cells] = []] = group
+    return renderRow([client, group.map(([, protocol]) => protocol).join(', '), ...cells])
+  })
+}
+
 /** Rows of clients that were not run stay as they were. */
 function renderTable(rows: readonly Row[], former: string): string {
   const scenarios = CLIENTS.flatMap((client) => listScenarios(client, [0]))
   const titles = [...new Set(scenarios.map(({ title }) => title))]
-  const lines = former.split(/(?<=\n)/)
+  const lines = former.split(/(?<=\n)/).flatMap(splitRow)
   const head = ['client', 'protocol', ...titles]
   const parts = CLIENTS.map((client) => {
     const row = rows.find((one) => one.client === client)
@@ -78,7 +97,7 @@ function renderTable(rows: readonly Row[], former: string): string {
       notes: listNotes(row).map((note) => `${printName(client)}${note.replaceAll(/\s+/g, ' ')}\n`),
     }
   })
-  const body = parts.flatMap((part) => part.body)
+  const body = mergeRows(parts.flatMap((part) => part.body))
   const notes = parts.flatMap((part) => part.notes)
   const table = [renderRow(head), renderRow(head.map(() => '---')), ...body].join('')
   return notes.length === 0 ? table : `${table}\n${notes.join('')}`

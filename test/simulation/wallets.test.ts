@@ -14,7 +14,7 @@ t.test('wallet and settlement', async (t) => {
   // and within steps, machines lose power, disks fill, engines go and come back without their data, messages are lost,
   // doubled and late. The journal, both ends of the settlement pipeline, the credentials and the wallet views are the
   // real ones; files, NATS and PostgreSQL are models.
-  const RUNS = 1_000
+  const RUNS = 300
   /** Seeds within which each error that is put in must be found. */
   const RUNS_PER_MUTATION = 300
 
@@ -57,7 +57,7 @@ t.test('wallet and settlement', async (t) => {
 t.test('wallet in both profiles', async (t) => {
   // * A wallet never falls below its documented bound, by either formula of the estimate, with stored conversations, clients
   // that leave early, and reasoning next to the limit. See docs/architecture.md, "The bound".
-  const RUNS = 150
+  const RUNS = 50
   /** Seeds within which each error that is put in must be found. */
   const RUNS_PER_MUTATION = 300
 

@@ -109,7 +109,7 @@ export class StreamAnswer implements Answer, WatchedStream {
   readonly #keepAlive: NonNullable<Waiting['keepAlive']>
   #quietSince: number
   readonly #idleMs: number
-  /** An event has come since the last tick. */
+  /** An event has arrived since the last tick. */
   #hasEvent = true
   #eventAt = 0
   #hasFilled = false

@@ -17,7 +17,7 @@ import {
 import type { Directives } from '../../directives/grammar.ts'
 import { type ContentBlock, readContent } from './content.ts'
 import { invalid } from './fields.ts'
-import { type OtherRuns, runOtherModels } from './other-models.ts'
+import { type OtherRuns, runOtherModels, toCategory } from './other-models.ts'
 import { type MessagesRequest, readMessagesRequest } from './request.ts'
 import { type StreamedUsage, toStreamedUsage, wholeUsage } from './usage.ts'
 
@@ -73,7 +73,7 @@ function answerMessages(request: MessagesRequest, model: string, directives: Dir
   const { id } = script
   const [choice] = script.choices
   if (choice === undefined) throw new Error('A script has a choice for every one that is asked for.')
-  const ending = findEnding(choice)
+  const ending = findEnding(choice, directives)
   const sealsReasoning = directives.reasoning_sealed === true
   const others = runOtherModels(request.others, model, script, directives)
   const own = readContent(choice, { thinks: request.thinks, sealsReasoning, id })
@@ -102,10 +102,20 @@ function answerMessages(request: MessagesRequest, model: string, directives: Dir
 const withIterations = (usage: unknown, { iterations }: OtherRuns): unknown =>
   usage === undefined || iterations === undefined ? usage : { ...(usage as object), iterations }
 
-const findEnding = ({ finish, stopSequence }: Choice) => ({
-  stop_reason: stopSequence === null ? STOP_REASONS[finish] : 'stop_sequence',
-  stop_sequence: stopSequence,
-})
+function findEnding({ finish, stopSequence }: Choice, { refused, code }: Directives) {
+  if (refused === true) {
+    const stop_details = {
+      type: 'refusal',
+      category: toCategory(code),
+      explanation: 'It cannot be answered.',
+    }
+    return { stop_reason: 'refusal', stop_sequence: null, stop_details }
+  }
+  return {
+    stop_reason: stopSequence === null ? STOP_REASONS[finish] : 'stop_sequence',
+    stop_sequence: stopSequence,
+  }
+}
 
 type Streamed = {
   readonly message: Record<string, unknown>

@@ -42,12 +42,12 @@ export type OtherRuns = {
   readonly iterations: readonly Record<string, unknown>[] | undefined
 }
 
-/** Returns what other models add to an answer, by the directives `advice`, `declined` and `other_model`. */
+/** Returns what other models add to an answer, by the directives `advice`, `declined`, `code` and `other_model`. */
 export function runOtherModels(
   asked: OtherModels,
   model: string,
   { usage, seed, id }: Script,
-  { advice = 0, declined, other_model: renamed }: Directives,
+  { advice = 0, declined, code, other_model: renamed }: Directives,
 ): OtherRuns {
   const [fallback] = declined === undefined ? [] : asked.fallbacks
   const advices = asked.advisor === null ? 0 : advice
@@ -78,7 +78,7 @@ export function runOtherModels(
   return {
     model: serving,
     blocks: [
-      ...(fallback === undefined ? [] : makeDeclinedBlocks(model, serving, declined!, seed)),
+      ...(fallback === undefined ? [] : makeDeclinedBlocks(model, serving, declined!, { seed, code })),
       ...advising,
     ],
     iterations: [...(fallback === undefined ? [] : [before]), ...turns.flat(), last],
@@ -92,7 +92,15 @@ const plainBlock = (whole: Record<string, unknown>): ContentBlock => ({
   deltas: [],
 })
 
-function makeDeclinedBlocks(from: string, to: string, tokens: number, seed: number): ContentBlock[] {
+/** Returns the category of a refusal. */
+export const toCategory = (code = 'cyber'): string | null => (code === 'none' ? null : code)
+
+function makeDeclinedBlocks(
+  from: string,
+  to: string,
+  tokens: number,
+  { seed, code }: { seed: number; code: string | undefined },
+): ContentBlock[] {
   const said = drawTokens(makeSeededRandom(seed), tokens)
   const text: ContentBlock = {
     whole: { type: 'text', text: said.join('') },
@@ -100,7 +108,7 @@ function makeDeclinedBlocks(from: string, to: string, tokens: number, seed: numb
     openingTokens: 0,
     deltas: said.map((token) => ({ json: JSON.stringify({ type: 'text_delta', text: token }), tokens: 1 })),
   }
-  const trigger = { type: 'refusal', category: 'cyber' }
+  const trigger = { type: 'refusal', category: toCategory(code) }
   const handover = plainBlock({ type: 'fallback', from: { model: from }, to: { model: to }, trigger })
   return tokens === 0 ? [handover] : [text, handover]
 }

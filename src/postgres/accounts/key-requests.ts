@@ -114,7 +114,7 @@ async function openFor(
 ): Promise<KeyRequest> {
   const { organizationId } = await showKeyRequest(sql, requestId)
   await lockMembers(sql, organizationId)
-  // As the former holder of the lock left it.
+  // Read again: the previous holder of the lock may have changed it.
   const request = await showKeyRequest(sql, requestId)
   if (!isAboveRoles && !mayDecide(await readActingRole(sql, organizationId, by)))
     throw new Refusal('not_an_admin', `Account ${by} is not an admin of ${organizationId}`)

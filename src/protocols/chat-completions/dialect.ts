@@ -13,7 +13,7 @@ import { applySplices, assignment, type FieldSpan, removal, type Splice } from '
 import type { ChatCall, Dialect, EncodeOptions, ProtocolAdapter } from '../dialect.ts'
 import { readJsonFields } from '../request/client-json.ts'
 import { readConversationKey } from '../request/conversation-key.ts'
-import { readServiceTier, withoutForeignFields } from '../request/foreign-fields.ts'
+import { PREDICTION, readServiceTier, withoutForeignFields } from '../request/foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
 import { findLinkedParts } from '../request/linked-parts.ts'
 import { promptFieldBytes } from '../request/prompt-fields.ts'
@@ -93,6 +93,7 @@ const findChangedFields = (fields: ReadonlyMap<string, FieldSpan>): ChangedField
   max_completion_tokens: fields.get('max_completion_tokens'),
   stream_options: fields.get('stream_options'),
   usage: fields.get('usage'),
+  prediction: fields.get(PREDICTION),
 })
 
 /** Returns the built-in tools. Options of a search request one too. */
@@ -178,9 +179,11 @@ function withOneLimit({ source, outputLimit }: ChatCompletionsCall, field: Limit
   return { ...source, body: changed, open, fields: findChangedFields(found) }
 }
 
-/** Returns the request without the field by which its client asks for the charge: the gateway itself answers that. */
-function withoutUsageField(source: RequestSource): RequestSource {
-  const body = applySplices(source.body, [removal(source.body, source.fields.usage!)])
+/** Returns the request without a field. */
+function withoutField(source: RequestSource, name: keyof ChangedFields): RequestSource {
+  const span = source.fields[name]
+  if (!isSet(source.body, span)) return source
+  const body = applySplices(source.body, [removal(source.body, span)])
   const { fields, open } = scanFields(body)
   return { ...source, body, open, fields: findChangedFields(fields) }
 }
@@ -194,14 +197,16 @@ const OTHER_FIELD: Readonly<Record<LimitField, LimitField>> = {
 }
 
 /**
- * Returns the body for a native upstream: the client's bytes, changed in model id, output limit and usage option
- * alone. The limit goes in the field that the upstream obeys, where its channel names one: it would ignore the other
+ * Returns the body for a native upstream: the client's bytes, in which only model id, output limit, usage option and
+ * prediction change. The limit goes in the field that the upstream obeys, where its channel names one: it would ignore the other
  * one, and generate more than was admitted.
  */
 export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buffer {
   const { outputLimitField } = options
   const limited = outputLimitField === null ? call.source : withOneLimit(call, outputLimitField)
-  const source = call.wantsCost === true ? withoutUsageField(limited) : limited
+  const priced = withoutField(limited, PREDICTION)
+  // The gateway itself answers the client that asks for the charge.
+  const source = call.wantsCost === true ? withoutField(priced, 'usage') : priced
   const splices: Splice[] = []
   const put = (name: keyof ChangedFields, json: string) =>
     splices.push(assignment(name, json, source.fields[name], source.open))
@@ -231,10 +236,14 @@ export const chatCompletionsNative: ProtocolAdapter = {
   streamContentType: () => null,
   keepAlive: () => COMMENT,
   urlsToFetch: () => [],
-  encodeRequest: (call, options) => ({
-    body: wireBody(call as ChatCompletionsCall, options),
-    dropped: call.leftOut ?? [],
-  }),
+  encodeRequest(call, options) {
+    const { body, fields } = getSource(call)
+    const leftOut = isSet(body, fields.prediction) ? [PREDICTION] : []
+    return {
+      body: wireBody(call as ChatCompletionsCall, options),
+      dropped: [...(call.leftOut ?? []), ...leftOut],
+    }
+  },
   openStream: (call, provider) => {
     const { wantsUsage, choices } = call as ChatCompletionsCall
     return new ChatCompletionsMeter({ withholdUsage: !wantsUsage, provider, choices })

@@ -1,7 +1,7 @@
 /**
  * Reads usage out of a native chat-completions stream while its bytes pass through. It changes one thing: the usage
  * chunk, which the gateway requested, is withheld from a client that did not request it; from a chunk with other
- * content, the usage alone.
+ * content, only the usage.
  */
 import { Buffer } from 'node:buffer'
 import { scanJson } from '../../core/json/scanner/tape.ts'
@@ -58,7 +58,7 @@ export class ChatCompletionsMeter extends ReportedStream {
 
   /** `[DONE]` has passed. */
   isDone = false
-  /** Every choice has finished, or one has and the usage of the call has come. */
+  /** Every choice has finished, or one has and the usage of the call has arrived. */
   hasFinish = false
   readonly #choices: number
   /** The choices that have finished; null where one is made. */
@@ -103,7 +103,7 @@ export class ChatCompletionsMeter extends ReportedStream {
     return this.hasFinish && !this.isDone && !this.isUsageWhole
   }
 
-  /** Content or usage has come. An event too long to be kept is content. */
+  /** Content or usage has arrived. An event too long to be kept is content. */
   override get isAnswer(): boolean {
     return super.isAnswer || this.#hasOtherContent || this.#framer.unread > 0
   }

@@ -20,7 +20,7 @@ import { countFault, MAX_TOOLS, MAX_UNCOUNTED_NODES } from './counts.ts'
 import { STORED_OBJECT_FIELDS, withoutForeignFields } from './foreign-fields.ts'
 
 export interface FastPathItems {
-  /** True by its node alone: the contract takes the item, and nothing of it is read. False for any other. */
+  /** True if its node shows that the contract takes the item and nothing of it is read. False for any other. */
   readonly matches: NodeTest
   /** The simplest item that the contract takes. Null where the list may be empty. */
   readonly placeholder: string | null

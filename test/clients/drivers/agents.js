@@ -22,8 +22,8 @@ import { drive } from './driver.js'
 const LEAVE_INTERVAL_MS = 100
 const MOST_LEAVING_MS = 5_000
 const BIN = join(import.meta.dirname, '../node_modules/.bin')
-const { PATH, PYTHONPATH } = process.env
-const KEPT_ENV = { PATH: `${BIN}${delimiter}${PATH}`, ...(PYTHONPATH && { PYTHONPATH }) }
+const { PATH, PYTHONPATH, TMPDIR } = process.env
+const KEPT_ENV = { PATH: `${BIN}${delimiter}${PATH}`, TMPDIR, ...(PYTHONPATH && { PYTHONPATH }) }
 /** Returns the last words that a program wrote to stderr, without its stack and the paths of this machine. */
 const readComplaint = (text) =>
   text

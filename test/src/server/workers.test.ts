@@ -92,7 +92,7 @@ t.test('log kept as configured', async (t) => {
   const DAY_MS = 86_400_000
 
   t.test('the call log is kept as configured', async (t) => {
-    const engines = await startEngines(t, { only: ['clickhouse'] })
+    const engines = await startEngines(t, { only: ['clickhouse'], withCallLog: true })
     const callLog = callLogAt(t, engines.clickhouseUrl)
     const ages = [0, 100, 400]
     const calls = ages.map((age, index) => bookedCall(index + 1, { created_at: Date.now() - age * DAY_MS }))

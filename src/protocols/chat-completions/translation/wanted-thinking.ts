@@ -53,7 +53,7 @@ const READERS: readonly (readonly [field: string, read: (request: LooseObject) =
 ]
 
 function vendorDepth({ type, budget_tokens: tokens }: LooseObject): Depth | null {
-  // Between calls of tools alone is the least that some models of the messages protocol can.
+  // Some models of the messages protocol always reason between calls of tools: this is their least.
   if (type === 'disabled' || type === 'between_tools') return { type: 'off' }
   if (type === 'adaptive' || type === 'auto') return { type: 'adaptive' }
   return type === 'enabled' ? toBudget(tokens) : null
