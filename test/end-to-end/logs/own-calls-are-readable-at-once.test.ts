@@ -59,7 +59,11 @@ t.test('own calls', async (t) => {
         ['latency_above_ms=3600000', () => false],
       ] as const) {
         const wanted = all.filter(isFound).map(({ id }) => id)
-        t.same((await find(query)).map(({ id }) => id), wanted, `${query}, ${state}`)
+        t.same(
+          (await find(query)).map(({ id }) => id),
+          wanted,
+          `${query}, ${state}`,
+        )
         const series = await operator.send('GET', `/calls/series?account_id=${accountId}&${query}`)
         t.equal(series.status, 200)
       }
