@@ -31,9 +31,13 @@ function startClock() {
   const time = new VirtualTime(PROMISE_TURNS)
   const process = new Process(time)
   const logged: string[] = []
-  const note = (level: string) => (_: object, message: string) => void logged.push(`${level}: ${message}`)
+  const details: object[] = []
+  const note = (level: string) => (more: object, message: string) => {
+    logged.push(`${level}: ${message}`)
+    details.push(more)
+  }
   return {
-    ...{ time, logged, scheduler: process.scheduler },
+    ...{ time, logged, details, scheduler: process.scheduler },
     log: { info: note('info'), warn: note('warn'), error: note('error') },
     /** Resolves after the time; what is settled meanwhile has its consequences. */
     pass: async (ms: number) => {
@@ -259,14 +263,14 @@ t.test('late batches are looked up', async (t) => {
   })
 
   t.test('after NATS was away a second later, where they were stored before', async (t) => {
-    const { add, found, pass, stop } = startLookUp({ missedAt: () => 2_000 })
-    await pass(2_000)
+    const { add, found, pass, stop } = startLookUp({ missedAt: () => 2_500 })
+    await pass(2_500)
     add(batchOf(1, callOf('before')))
     await pass(1)
     add(batchOf(2, callOf('after')))
-    await pass(998)
-    t.same(found, [])
-    await pass(1)
+    await pass(1_000)
+    t.same(found, [], 'half a second is too soon')
+    await pass(500)
     t.same(found, ['asked about before', 'journal.1 unbooked'])
     stop()
   })
@@ -322,7 +326,7 @@ t.test('late batches are looked up', async (t) => {
   })
 
   t.test('a file that cannot be read is tried again later, and holds up no other', async (t) => {
-    const { add, found, logged, pass, stop } = startLookUp()
+    const { add, details, found, logged, pass, stop } = startLookUp()
     let isBroken = true
     const call = callOf('broken')
     const payload = () => {
@@ -335,6 +339,7 @@ t.test('late batches are looked up', async (t) => {
     await pass(1_000)
     t.equal(logged.length, 256 + 44)
     t.match(logged[0], 'Failed to read a batch back')
+    t.match(details[0], { error: { message: 'input/output error' }, batch: 'journal.1' })
     add(batchOf(301, callOf('acc')), 0)
     await pass(1_000)
     t.same(found, ['asked about acc', 'journal.301 unbooked'])
@@ -345,8 +350,23 @@ t.test('late batches are looked up', async (t) => {
     stop()
   })
 
+  t.test('of files that cannot be read 256 are tried in a round', async (t) => {
+    const { add, logged, pass, stop } = startLookUp()
+    let tries = 0
+    const payload = () => {
+      tries += 1
+      throw new Error('input/output error')
+    }
+    for (let end = 1; end <= 300; end++)
+      Object.assign(add({ ...batchOf(end, callOf('acc')), payload }), { isUnreadable: true })
+    await pass(10_001)
+    t.equal(tries, 256)
+    t.same(logged, [], 'which was said before')
+    stop()
+  })
+
   t.test('a damaged batch is stored again, whatever is booked of it', async (t) => {
-    const { add, booked, found, logged, pass, stop } = startLookUp()
+    const { add, booked, details, found, logged, pass, stop } = startLookUp()
     const [one, two] = [callOf('acc'), callOf('acc')]
     for (const { request_id } of [one, two]) booked.add(request_id)
     add({ ...batchOf(1, one, two), payload: () => encode(one) })
@@ -363,6 +383,7 @@ t.test('late batches are looked up', async (t) => {
       'journal.5 booked',
     ])
     t.same(logged, ['error: The journal is damaged where a batch is; stored what is left of it'])
+    t.same(details, [{ batch: 'journal.1' }])
     stop()
   })
 })
@@ -448,11 +469,12 @@ t.test('a queue whose rows are read together', async (t) => {
   })
 
   t.test('a malformed message is dropped', async (t) => {
-    const { deliver, logged, pass, reads, told } = startWorker()
+    const { deliver, details, logged, pass, reads, told } = startWorker()
     deliver('')
     await pass(5)
     t.same([told, reads], [[' acknowledged'], []])
     t.same(logged, ['error: Dropped malformed message about a note'])
+    t.same(details, [{ message_id: 'message ' }])
   })
 
   t.test('while PostgreSQL is away messages come back 2 s later', async (t) => {
@@ -487,6 +509,7 @@ t.test('a queue whose rows are read together', async (t) => {
     t.ok(worker.isStopped)
     t.same(told.splice(0), ['waiting released for 0'])
     deliver('late')
+    worker.take({ id: 'found' })
     t.same(told.splice(0), ['late released for 0'])
     await pass(200)
     t.same(told.splice(0), ['reading released for 0'])
@@ -570,16 +593,17 @@ t.test('a gateway publishes its journal', async (t) => {
       log: clock.log,
       scheduler: clock.scheduler,
     })
-    const settle = (...calls: Settlement[]) => {
-      state.settledTo += calls.length
-      state.unbooked += calls.length
-      untaken.push(batchOf(state.settledTo, ...calls))
+    const put = (batch: JournalBatch) => {
+      state.settledTo = batch.end
+      state.unbooked += batch.count
+      untaken.push(batch)
       settled()
     }
+    const settle = (...calls: Settlement[]) => put(batchOf(state.settledTo + calls.length, ...calls))
     const book = (...batches: string[]) =>
       hear(Buffer.from(encodeCommitNotification({ batches, wallets: [] })))
     return {
-      ...{ ...clock, publisher, settle, book, told, published, notified, state },
+      ...{ ...clock, publisher, put, settle, book, told, published, notified, state },
       hear: (payload: Uint8Array) => hear(payload),
       comeBack: () => comeBack(),
     }
@@ -738,7 +762,7 @@ t.test('a gateway publishes its journal', async (t) => {
   })
 
   t.test('the oldest unbooked call, while its file can be read', async (t) => {
-    const { book, settle, pass, publisher } = startPublisher()
+    const { book, put, settle, pass, publisher } = startPublisher()
     t.equal(publisher.readOldestUnbookedAt(), null)
     settle(callOf('acc', '1', { created_at: 77 }))
     settle(callOf('acc', '1', { created_at: 99 }))
@@ -746,6 +770,16 @@ t.test('a gateway publishes its journal', async (t) => {
     t.equal(publisher.readOldestUnbookedAt(), 77)
     book('journal.1')
     t.equal(publisher.readOldestUnbookedAt(), 99)
+    book('journal.2')
+    let isBroken = false
+    const payload = () => {
+      if (isBroken) throw new Error('input/output error')
+      return encode('')
+    }
+    put({ ...batchOf(3, callOf('acc')), payload })
+    await pass(150)
+    isBroken = true
+    t.equal(publisher.readOldestUnbookedAt(), null)
     publisher.stop()
     t.equal(publisher.inFlight, 0)
   })
