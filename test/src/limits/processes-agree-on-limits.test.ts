@@ -520,6 +520,138 @@ t.test('requests and slots', async (t) => {
   )
 })
 
+t.test('what is under way meanwhile', async (t) => {
+  t.test(
+    'a process that ends while it is asked for a slot frees it at once',
+    inVirtualTime(async (t, service) => {
+      const [, b, c] = await service.startAll('a', 'b', 'c')
+      b.ask(atOnce(1))
+      await service.pass(ROUND_TRIP_MS)
+      const asked = c.ask(atOnce(1))
+      b.kill()
+      await service.pass(3 * ROUND_TRIP_MS)
+      t.equal(isAdmitted(asked), true)
+    }),
+  )
+
+  t.test(
+    'a report that was written before a grant was read takes no slot away',
+    inVirtualTime(async (t, service) => {
+      const a = service.start('a')
+      await service.pass(400)
+      const b = service.start('b')
+      await service.pass(999)
+      const asked = b.ask({ requestsPerMinute: 9, concurrency: 2 })
+      await service.pass(ROUND_TRIP_MS)
+      t.equal(isAdmitted(asked), true)
+      t.equal(a.limiter.countInFlight('acc'), 1)
+      await service.pass(2_000)
+      t.equal(a.limiter.countInFlight('acc'), 1, 'nor does a later one count it twice')
+      asked.close()
+      await service.pass(2_000)
+      t.equal(a.limiter.countInFlight('acc'), 0)
+    }),
+  )
+
+  t.test(
+    'a process that was stopped reads the answers before it decides by itself',
+    inVirtualTime(async (t, service) => {
+      const [a, b] = await service.startAll('a', 'b')
+      t.ok(isAdmitted(a.ask(atOnce(1))))
+      a.delayMs = 150
+      const asked = b.ask(atOnce(1))
+      b.aheadMs = 10_000
+      await service.pass(140)
+      t.equal(isAdmitted(asked), null)
+      await service.pass(20)
+      t.equal(isAdmitted(asked), false)
+    }),
+  )
+
+  t.test(
+    'an answer that is late makes a process look whether its leader is there',
+    inVirtualTime(async (t, service) => {
+      const [a, b] = await service.startAll('a', 'b')
+      service.isLossNoticed = false
+      a.kill()
+      const asked = b.ask(atOnce(1))
+      await service.pass(40)
+      service.isLossNoticed = true
+      await service.pass(50)
+      t.equal(isAdmitted(asked), null)
+      await service.pass(20)
+      t.equal(isAdmitted(asked), true)
+    }),
+  )
+
+  t.test(
+    'who finds that a process is gone tells the others',
+    inVirtualTime(async (t, service) => {
+      const [a, b, c] = await service.startAll('a', 'b', 'c')
+      a.kill()
+      b.ask(atOnce(1))
+      await service.pass(4 * ROUND_TRIP_MS)
+      t.same([b.limiter.processCount, c.limiter.processCount], [2, 2])
+    }),
+  )
+
+  t.test(
+    'a process that is taken for gone says that it is there',
+    inVirtualTime(async (t, service) => {
+      const [a, b, c] = await service.startAll('a', 'b', 'c')
+      const held = c.ask(atOnce(1))
+      await service.pass(ROUND_TRIP_MS)
+      t.ok(isAdmitted(held))
+      b.learnUndelivered('c')
+      t.equal(b.limiter.processCount, 2)
+      b.learnUndelivered('nobody')
+      await service.pass(2 * ROUND_TRIP_MS)
+      t.same(
+        [a, b, c].map(({ limiter }) => limiter.processCount),
+        [3, 3, 3],
+      )
+      t.equal(isAdmitted(a.ask(atOnce(1))), null, 'with the slots that it holds')
+    }),
+  )
+
+  t.test(
+    'a refused request gives nothing back',
+    inVirtualTime(async (t, service) => {
+      const [a, b] = await service.startAll('a', 'b')
+      const [held, refused] = [a.ask(atOnce(1)), a.ask(atOnce(1))]
+      refused.close()
+      t.same([isAdmitted(held), a.limiter.countInFlight('acc')], [true, 1])
+      const other = b.ask(atOnce(1))
+      await service.pass(2 * ROUND_TRIP_MS)
+      other.close()
+      await service.pass(ROUND_TRIP_MS)
+      t.equal(a.limiter.countInFlight('acc'), 1)
+      held.close()
+      held.close()
+      t.equal(a.limiter.countInFlight('acc'), 0)
+    }),
+  )
+
+  t.test(
+    'requests to a process that is about to lead wait until it does',
+    inVirtualTime(async (t, service) => {
+      const [a, b, c, d] = await service.startAll('a', 'b', 'c', 'd')
+      d.isMute = true
+      a.kill()
+      b.ask(perMinute(2))
+      await service.pass(20)
+      const asked = [c.ask(perMinute(2)), c.ask(perMinute(2))]
+      const over = c.ask(perMinute(2))
+      over.close()
+      await service.pass(100)
+      t.same(asked.map(isAdmitted), [null, null])
+      await service.pass(500)
+      t.same(asked.map(isAdmitted), [true, false])
+      t.equal(over.decisions, null)
+    }),
+  )
+})
+
 t.test('admissions that others are to learn of', async (t) => {
   t.test('are counted by second and by who admitted them, with the age of the last', async (t) => {
     const counter = new AdmissionCounter()
