@@ -273,6 +273,12 @@ t.test('late batches are looked up', async (t) => {
     await pass(500)
     t.same(found, ['asked about before', 'journal.1 unbooked'])
     stop()
+    const exact = startLookUp({ missedAt: () => 2_000 })
+    await exact.pass(2_000)
+    exact.add(batchOf(1, callOf('acc')))
+    await exact.pass(1_001)
+    t.equal(exact.found.length, 2, 'to the millisecond')
+    exact.stop()
   })
 
   t.test('at once where the clock was set back', async (t) => {
@@ -663,7 +669,7 @@ t.test('a gateway publishes its journal', async (t) => {
   })
 
   t.test('a notification confirms each of its own batches once, with the costs', async (t) => {
-    const { book, hear, settle, pass, publisher, notified, logged, told } = startPublisher()
+    const { book, details, hear, settle, pass, publisher, notified, logged, told } = startPublisher()
     settle(callOf('acc', '3'), callOf('other', '1'))
     settle(callOf('acc', '4'))
     await pass(150)
@@ -681,6 +687,7 @@ t.test('a gateway publishes its journal', async (t) => {
     t.same([...notified[1]!.costs], [])
     hear(Buffer.from('{'))
     t.same(logged, ['error: Dropped malformed commit notification'])
+    t.match(details, [{ error: SyntaxError }])
     publisher.stop()
     t.equal(told.at(-1), 'deaf')
   })
@@ -789,13 +796,13 @@ t.test('a gateway publishes its journal', async (t) => {
     t.equal(await publisher.drain(null), true)
     settle(callOf('acc'))
     const ends: boolean[] = []
+    void publisher.drain(null).then((end) => ends.push(end))
     void publisher.drain(500).then((end) => ends.push(end))
     await pass(499)
     t.same(ends, [])
     await pass(1)
     t.same(ends, [false])
     void publisher.drain(500).then((end) => ends.push(end))
-    void publisher.drain(null).then((end) => ends.push(end))
     book('journal.1')
     await pass(1)
     t.same(ends, [false, true, true])
