@@ -397,4 +397,28 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     mutant: 'cost <= this.#unbooked',
     why: 'all of it is booked either way',
   },
+  {
+    file: 'pipelines/calls/max-price.ts',
+    code: 'ofKey < wanted',
+    mutant: 'ofKey <= wanted',
+    why: 'equal prices are the same',
+  },
+  {
+    file: 'pipelines/chat/precharge.ts',
+    code: 'estimate > most',
+    mutant: 'estimate >= most',
+    why: 'an equal estimate is as high',
+  },
+  {
+    file: 'pipelines/chat/forward/response-notes.ts',
+    code: 'oldest === undefined',
+    mutant: 'false',
+    why: 'it is called where there are too many',
+  },
+  {
+    file: 'pipelines/chat/stored/state.ts',
+    code: 'call.call.state?.isBackground',
+    mutant: 'call.call.state.isBackground',
+    why: 'only a call with a state is in a conversation',
+  },
 ]

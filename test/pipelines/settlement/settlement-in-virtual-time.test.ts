@@ -545,7 +545,7 @@ t.test('a queue whose rows are read together', async (t) => {
 
 t.test('a gateway publishes its journal', async (t) => {
   /** A journal of batches that the test has put into it. */
-  function startPublisher({ isAwaited = false, isHeard = true } = {}) {
+  function startPublisher({ isAwaited = false, isTold = true } = {}) {
     const clock = startClock()
     const untaken: JournalBatch[] = []
     const told: string[] = []
@@ -586,7 +586,7 @@ t.test('a gateway publishes its journal', async (t) => {
           clock.time.after(state.takesMs, answer)
         },
         listen(_subject, heard, missed) {
-          hear = isHeard ? heard : () => {}
+          hear = heard
           comeBack = missed
           return () => void told.push('deaf')
         },
@@ -594,7 +594,7 @@ t.test('a gateway publishes its journal', async (t) => {
       },
       database: { bookings: { readBooked: async () => ({ requestIds: new Set(), wallets: [] }) } },
       onBooked: (wallets) => void notified.push(wallets),
-      onNotificationsMissed: () => void told.push('missed'),
+      ...(isTold && { onNotificationsMissed: () => void told.push('missed') }),
       isAwaited: () => isAwaited,
       log: clock.log,
       scheduler: clock.scheduler,
@@ -810,10 +810,17 @@ t.test('a gateway publishes its journal', async (t) => {
   })
 
   t.test('a connection that was lost is told of', async (t) => {
-    const { comeBack, publisher, told } = startPublisher()
+    const { comeBack, pass, publisher, published, settle, told } = startPublisher()
+    settle(callOf('acc'))
+    await pass(500)
     comeBack()
     t.same(told, ['missed'])
+    await pass(2_500)
+    t.equal(published.length, 2, 'and what was stored before is looked up a second later')
     publisher.stop()
+    const untold = startPublisher({ isTold: false })
+    t.doesNotThrow(untold.comeBack)
+    untold.publisher.stop()
   })
 })
 
