@@ -102,7 +102,7 @@ t.test('retries', async (t) => {
   t.test(
     'a failure is tried again after 50 ms, then twice as late, up to 2 s; an outage is logged once',
     async (t) => {
-      const { time, log, logged, scheduler, pass } = startClock()
+      const { time, log, logged, details, scheduler, pass } = startClock()
       const outage = new OutageLog(log, 'Work')
       const tries: number[] = []
       const done: string[] = []
@@ -119,6 +119,7 @@ t.test('retries', async (t) => {
       t.same(tries, [0, 50, 150, 350, 750, 1_550, 3_150, 5_150, 7_150])
       t.same(done, ['done'])
       t.same(logged, ['warn: Work fails; retrying', 'info: Work works again'])
+      t.same(details[0], { error: 'gone', reason: 'gone' })
       t.equal(outage.reason, null)
       running.unsubscribe()
     },
@@ -719,7 +720,8 @@ t.test('a gateway publishes its journal', async (t) => {
   })
 
   t.test('what JetStream refuses is sent directly after 15 s, and again after each 15 s', async (t) => {
-    const { book, settle, pass, publisher, state, told } = startPublisher()
+    const { book, settle, pass, published, publisher, state, told } = startPublisher()
+    await pass(60_000)
     state.isRefusing = true
     settle(callOf('acc'))
     await pass(15_149)
@@ -727,10 +729,12 @@ t.test('a gateway publishes its journal', async (t) => {
     await pass(20_000)
     const sent = told.map((line) => Number(line.split(' ')[0]))
     t.equal(sent.length, 2)
-    t.ok(sent[0]! >= 15_150 && sent[0]! < 17_200, `${sent}`)
+    t.ok(sent[0]! >= 75_150 && sent[0]! < 77_200, `${sent}`)
     t.ok(sent[1]! - sent[0]! >= 15_000 && sent[1]! - sent[0]! < 17_100, `${sent}`)
     book('journal.1')
+    const { length } = published
     await pass(60_000)
+    t.equal(published.length, length, 'what is booked is stored no more')
     t.equal(told.filter((line) => line.endsWith('directly')).length, 2, 'and never once it is booked')
     publisher.stop()
   })
@@ -954,12 +958,13 @@ t.test('a settler books messages', async (t) => {
   })
 
   t.test('what PostgreSQL refuses for good is reported', async (t) => {
-    const { settler, deliver, pass, told, state, logged } = startSettler()
+    const { settler, deliver, details, pass, told, state, logged } = startSettler()
     state.refused = ['req_1', 'req_2']
     deliver('one', callOf('acc'))
     await pass(10)
     t.equal(told[0], 'refused req_1,req_2')
     t.match(logged, [/PostgreSQL refused settlements/])
+    t.same(details, [{ request_ids: ['req_1', 'req_2'] }])
     void settler.stop(0)
   })
 
