@@ -28,7 +28,7 @@ export const usage = (subjects: readonly string[], workloads: readonly string[])
   --skip A,B     without these
   --with A,B     also these subjects, which take part only on request: litellm
   --peer SPEC    also a gateway that runs on this machine and forwards to the bench upstream; repeatable:
-                 NAME=URL,model=MODEL,key=KEY,pid=PID[,header=NAME:VALUE][,does=TEXT][,folder=PATH]
+                 NAME=URL,model=MODEL,key=KEY,pid=PID[,header=NAME:VALUE][,does=TEXT][,version=TEXT][,folder=PATH]
                  URL ends before /chat/completions; does= says what it does with a call; folder= is its installation
   --port N       the port of the bench upstream, for the configuration of peers; by default a free one
   --out DIR      write the results there

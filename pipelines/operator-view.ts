@@ -10,7 +10,7 @@ import { readQuery } from './calls/query.ts'
 export interface OperatorViewDeps {
   /** Returns the reason why the service is not ready; null while every engine answers and nothing drains. */
   readonly unreadiness: () => string | null
-  /** Returns the reason why no call is taken; null while calls are, whichever engine is away. */
+  /** Returns the reason why no call is taken; null while calls are, whichever engine is down. */
   readonly callRefusal: () => string | null
   /** Prometheus text of the whole service. */
   readonly metricsText: () => Promise<string>

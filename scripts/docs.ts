@@ -52,21 +52,8 @@ import { createMetrics } from '../src/telemetry/metrics.ts'
 import { commandTree } from '../test/src/cli/support.ts'
 import { CHAT_PROVIDERS } from '../test/support/chat-providers.ts'
 import { filesUnder, ROOT, readText } from '../test/support/source-files.ts'
-import { listClaims, listSections, readRecords, renderProof } from './proof.ts'
+import { type Cell, code, RECORDED, splitCells, type Table } from './recorded-tables.ts'
 
-/** Null: prose, which the page has. */
-type Cell = string | null
-
-interface Table {
-  readonly head: readonly string[]
-  readonly rows: readonly (readonly Cell[])[]
-  /** Its prose may be empty. */
-  readonly mayBeEmpty?: true
-  /** The page has only the rows that it describes; the names of the others say enough. */
-  readonly isPartial?: true
-}
-
-const code = (text: string | number): string => `\`${text}\``
 const list = (words: readonly string[]): string => words.map(code).join(', ')
 const count = (value: number): string => value.toLocaleString('en-US')
 
@@ -164,58 +151,24 @@ const isSupported = (part: unknown): string => (part === undefined ? 'no' : 'yes
 
 const BOUNDS: Readonly<Record<string, string>> = {
   'link of a client': `${count(CALLER_LINK_MAX_CHARS)} characters`,
-  'images: `n`': `1 to ${IMAGES_MAX}`,
-  'images: `image`': `${REFERENCE_IMAGES_MAX} links or data URIs`,
-  'music: `prompt`, `lyrics`': `${count(MUSIC_PROMPT_MAX_CHARS)} and ${count(LYRICS_MAX_CHARS)} characters`,
-  'speech: `input`': `${count(SPEECH_INPUT_MAX_CHARS)} characters`,
-  'speech: `speed`': `${SPEED_MIN} to ${SPEED_MAX}`,
-  'transcripts: `url`': `${count(TRANSCRIPT_URL_MAX_CHARS)} characters`,
-  'avatars: `name`': `1 to ${AVATAR_NAME_MAX_CHARS} characters`,
-  'avatars in a list': `the newest ${AVATAR_LIST_MAX}`,
-  '`dh-motion`: portraits': `1 to ${PORTRAITS_MAX}`,
-  'clips: `title`': `cut off after ${TITLE_MAX_CHARS} characters`,
-  'clips: `name_card`': `\`name\` ${CARD_NAME_MAX_CHARS}, \`description\` ${CARD_DESCRIPTION_MAX_CHARS} characters`,
-  'clips: `pip_config`': `${PICTURES_MAX} pictures`,
-  'tasks in a list: `limit`': `1 to ${TASK_LIST_MAX}, default ${TASK_LIST_DEFAULT}`,
-  'call log: `limit`': `1 to ${LOG_LIMIT_MAX_ROWS}, default ${LOG_LIMIT_DEFAULT_ROWS}`,
-  'call log as CSV': `${count(LOG_CSV_MAX_ROWS)} rows`,
-  'call log summary': `${LOG_SUMMARY_MAX_DAYS} days; may be ${LOG_SUMMARY_CACHE_SECONDS} seconds old`,
-  'knowledge: `limit` of a search': `${SEARCH_MAX_LIMIT}, default ${SEARCH_DEFAULT_LIMIT}; by MCP ${MCP_SEARCH_DEFAULT_LIMIT}`,
-  'knowledge: pages in one request': `${BATCH_MAX_PAGES}, bodies cut after ${count(REST_BATCH_BODY_MAX_CHARS)} characters; by MCP after ${count(READ_PAGES_BODY_MAX_CHARS)}`,
-  'knowledge: `read_page` by MCP': `${count(READ_PAGE_BODY_MAX_CHARS)} characters`,
-  'knowledge: link to a source': `${count(SOURCE_LINK_TTL_SECS)} seconds`,
-}
-
-/** A table of the latest report of the bench, by its heading. */
-function copyBenchTable(heading: string): Table {
-  const [, section = ''] = readText('bench/results/latest.md').split(`\n## ${heading}\n\n`)
-  const [head = [], , ...rows] = section.split('\n\n')[0]!.split('\n').map(splitCells)
-  return { head, rows, mayBeEmpty: true }
+  images: `\`n\` 1 to ${IMAGES_MAX}; \`image\` ${REFERENCE_IMAGES_MAX} links or data URIs`,
+  music: `\`prompt\` ${count(MUSIC_PROMPT_MAX_CHARS)}, \`lyrics\` ${count(LYRICS_MAX_CHARS)} characters`,
+  speech: `\`input\` ${count(SPEECH_INPUT_MAX_CHARS)} characters; \`speed\` ${SPEED_MIN} to ${SPEED_MAX}`,
+  transcripts: `\`url\` ${count(TRANSCRIPT_URL_MAX_CHARS)} characters`,
+  avatars: `\`name\` 1 to ${AVATAR_NAME_MAX_CHARS} characters; a list has the newest ${AVATAR_LIST_MAX}`,
+  '`dh-motion`': `1 to ${PORTRAITS_MAX} portraits`,
+  clips: `\`title\` cut off after ${TITLE_MAX_CHARS} characters; \`name_card\` \`name\` ${CARD_NAME_MAX_CHARS}, \`description\` ${CARD_DESCRIPTION_MAX_CHARS} characters; \`pip_config\` ${PICTURES_MAX} pictures`,
+  'tasks in a list': `\`limit\` 1 to ${TASK_LIST_MAX}, default ${TASK_LIST_DEFAULT}`,
+  'call log': `\`limit\` 1 to ${LOG_LIMIT_MAX_ROWS}, default ${LOG_LIMIT_DEFAULT_ROWS}; CSV ${count(LOG_CSV_MAX_ROWS)} rows; summary ${LOG_SUMMARY_MAX_DAYS} days, may be ${LOG_SUMMARY_CACHE_SECONDS} seconds old`,
+  knowledge: `\`limit\` of a search ${SEARCH_MAX_LIMIT}, default ${SEARCH_DEFAULT_LIMIT}, by MCP ${MCP_SEARCH_DEFAULT_LIMIT}; ${BATCH_MAX_PAGES} pages in one request, bodies cut after ${count(REST_BATCH_BODY_MAX_CHARS)} characters, by MCP after ${count(READ_PAGES_BODY_MAX_CHARS)}; \`read_page\` by MCP ${count(READ_PAGE_BODY_MAX_CHARS)} characters; a link to a source ${count(SOURCE_LINK_TTL_SECS)} seconds`,
 }
 
 const UPSTREAM_STATUSES = [400, 401, 403, 404, 422, 429]
 /** Stands for every other status. */
 const OTHER_STATUS = 418
 
-const splitCells = (row: string): string[] =>
-  row
-    .slice(1, -1)
-    .split(/(?<!\\)\|/)
-    .map((cell) => cell.trim())
-
-/** Prints the claims of a section, each with the last result of its command. */
-function listProofs(section: string): Table {
-  const records = readRecords()
-  const rows = listClaims()
-    .filter((claim) => claim.section === section)
-    .map(({ name, command }): Cell[] => [code(name), null, null, ...renderProof(records[command])])
-  return { head: ['name', 'claim', 'checked by', 'takes', 'last result'], rows }
-}
-
 const TABLES: Readonly<Record<string, Table>> = {
-  ...Object.fromEntries(listSections().map((section) => [section, listProofs(section)])),
-  'bench-aims': copyBenchTable('Aims: Tollgate with everything on'),
-  'bench-settled': copyBenchTable('CPU of all processes and engines together, µs per settled call'),
+  ...RECORDED,
   bounds: { head: ['field', 'bound'], rows: Object.entries(BOUNDS) },
   'call-columns': {
     head: ['field', 'kind', 'rule'],
@@ -264,8 +217,26 @@ const TABLES: Readonly<Record<string, Table>> = {
   pricing: { head: FIELDS, rows: listFieldRows(pricing.shape, ['with_audio']) },
   channels: { head: FIELDS, rows: listFieldRows(channelEntry.shape, []) },
   'media-adapters': {
-    head: ['`protocol`', 'makes', '`base_url` ends in'],
-    rows: MEDIA_PROTOCOLS.map((name) => [code(name), listWorks(name).join(', '), null]),
+    head: [
+      '`protocol`',
+      'makes',
+      '`base_url` ends in',
+      'found after a lost answer',
+      'cancelled while queued',
+      'length of a video that is charged',
+    ],
+    rows: MEDIA_PROTOCOLS.map((name) => {
+      const { follow = null } = findMediaAdapter(name) ?? {}
+      const makesVideos = listWorks(name).includes('video')
+      return [
+        code(name),
+        listWorks(name).join(', '),
+        null,
+        follow === null ? '–' : isSupported(follow.find),
+        follow === null ? '–' : isSupported(follow.cancel),
+        makesVideos ? null : '–',
+      ]
+    }),
   },
   metrics: {
     head: ['metric', 'type', 'labels', 'meaning'],
@@ -294,20 +265,6 @@ const TABLES: Readonly<Record<string, Table>> = {
         .join(', '),
       null,
     ]),
-  },
-  jobs: {
-    head: [
-      'protocol',
-      'found after a lost answer',
-      'cancelled while queued',
-      'length of a video that is charged',
-    ],
-    rows: [...new Set(Object.values(PRESETS).flatMap(listProtocols))].flatMap((protocol): Cell[][] => {
-      const { follow = null } = findMediaAdapter(protocol) ?? {}
-      return follow === null
-        ? []
-        : [[code(protocol), isSupported(follow.find), isSupported(follow.cancel), null]]
-    }),
   },
   usage: {
     head: ['provider', 'what it reports in its own way'],

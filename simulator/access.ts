@@ -20,7 +20,10 @@ type NamedModel = {
  * @param refuse says of a model that nobody serves why it is refused: with 404, unless given a failure
  * @throws {SimulatedFailure}
  */
-export function namedModel(name: string, refuse: (model: string) => string | SimulatedFailure): NamedModel {
+export function findNamedModel(
+  name: string,
+  refuse: (model: string) => string | SimulatedFailure,
+): NamedModel {
   const split = splitModelName(name)
   if (split.model.startsWith(MODEL_PREFIX)) return split
   const refusal = refuse(split.model)

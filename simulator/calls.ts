@@ -113,7 +113,7 @@ export class CallLog {
     const kept = this.#requests.find((request) => request.id === id)
     if (kept === undefined) return null
     const { method, path, rawHeaders, body } = kept
-    return { id, method, path, headers: redactedHeaders(rawHeaders), body_base64: body.toString('base64') }
+    return { id, method, path, headers: redactHeaders(rawHeaders), body_base64: body.toString('base64') }
   }
 
   stats(): CallStats {
@@ -151,7 +151,7 @@ export function toView(call: Call): CallView {
   }
 }
 
-function redactedHeaders(rawHeaders: readonly string[]): [string, string][] {
+function redactHeaders(rawHeaders: readonly string[]): [string, string][] {
   const pairs: [string, string][] = []
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] as string

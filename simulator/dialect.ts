@@ -137,7 +137,7 @@ export function jsonAnswer(
 }
 
 /** Returns a request that is answered with this value. */
-export const openedWith = (value: unknown): OpenedRequest => ({ answer: () => jsonAnswer(200, value) })
+export const openWith = (value: unknown): OpenedRequest => ({ answer: () => jsonAnswer(200, value) })
 
 /** Answers failures in JSON with this body. */
 export const failuresAs =

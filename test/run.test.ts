@@ -51,6 +51,23 @@ t.test('a folder is all of its tests, and one page says how they went', async (t
   t.notMatch(run.stdout, 'passes.test.ts')
 })
 
+t.test('of files that share a process, one that breaks on its way in fails alone', async (t) => {
+  const folder = t.testdir({
+    'breaks.test.ts': "throw new Error('broken on its way in')\n",
+    'passes.test.ts': `${TAP}t.test('later', async (t) => void t.ok(true))\n`,
+  })
+  const files = ['breaks', 'passes'].map((name) => join(folder, `${name}.test.ts`))
+  const run = spawnSync(process.execPath, ['test/support/several-files.ts', ...files], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  })
+  t.equal(run.status, 1)
+  const [, broken, passed] = run.stdout.split(/^# File: .*$/m)
+  t.match(broken, /not ok \d+ - broken on its way in/)
+  t.match(passed, /^ok \d+ - later/m)
+  t.notMatch(passed, 'not ok')
+})
+
 t.test('what passes is said in a few lines', async (t) => {
   const folder = t.testdir({ 'passes.test.ts': `${TAP}t.ok(true)\n` })
   const run = runTests(relative(ROOT, folder))
@@ -62,7 +79,8 @@ t.test('a file that computes without end fails at its time limit, and the others
   const folder = relative(
     ROOT,
     t.testdir({
-      'endless.test.ts': `${TAP}t.test('loop', async () => {\n  for (;;);\n})\n`,
+      // As a loop holds the thread, but not the processor.
+      'endless.test.ts': `${TAP}t.test('loop', async () => {\n  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)\n})\n`,
       'passes.test.ts': `${TAP}t.ok(true)\n`,
     }),
   )

@@ -10,13 +10,13 @@ import { type Subject, wholeTree } from './subject.ts'
 
 /**
  * A gateway that someone else started on this machine, and that forwards chat completions to the bench upstream:
- * `--peer NAME=URL,model=M,key=K,pid=P[,header=NAME:VALUE][,does=TEXT][,folder=PATH]`.
+ * `--peer NAME=URL,model=M,key=K,pid=P[,header=NAME:VALUE][,does=TEXT][,version=TEXT][,folder=PATH]`.
  */
 
 const ANSWER_LIMIT_MS = 600_000
 const RETRY_MS = 2_000
 const LOOPBACK = ['127.0.0.1', 'localhost']
-const FIELDS = ['model', 'key', 'pid', 'header', 'does', 'folder']
+const FIELDS = ['model', 'key', 'pid', 'header', 'does', 'version', 'folder']
 
 /** Reads the option. Throws {@link UsageError} that says which part is wrong. */
 export const readPeer = (text: string): Subject => {
@@ -66,7 +66,7 @@ export const readPeer = (text: string): Subject => {
       }
       if (core !== null) move([core])
       return {
-        version: '',
+        version: read('version') ?? '',
         readyMs: null,
         installedBytes: folder === undefined ? null : diskBytes(folder),
         plain: endpoint,

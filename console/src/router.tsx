@@ -8,8 +8,11 @@ import {
   redirect,
 } from '@tanstack/react-router'
 import { type FunctionComponent, useState } from 'react'
-import { sessionQuery } from './api/session.ts'
+import { requestEarly } from './api/client.ts'
+import { type Session, sessionQuery } from './api/session.ts'
+import { readZoneName } from './format.ts'
 import { useLanguage } from './i18n.ts'
+import { CALL_SEARCH, readCallSearch, toListInput } from './pages/calls/query.ts'
 import { printSearch, readSearch, validateTexts } from './search.ts'
 import { PageLoader } from './ui/page-loader.tsx'
 import { Shell } from './ui/shell.tsx'
@@ -111,93 +114,98 @@ const status = createRoute({
   component: lazyPage(() => import('./pages/status/status.tsx'), 'Status'),
 })
 
-/** Makes the route of a page that needs a session, with the search parameters that its address keeps. */
-const createPage = <Path extends string, Name extends string, Search extends object = object>(
+/** A page has been opened: the next one can ask for its data by itself, as its frame is there. */
+let isOpen = false
+
+/** Makes the loader of a page: if it is the first one, asks for its data while its code is loading. */
+const askEarly =
+  (ask?: (accountId: string, search: Record<string, unknown>) => void) =>
+  ({ context, location }: { context: RouterContext; location: { search: object } }): void => {
+    if (isOpen) return
+    isOpen = true
+    const accounts = context.queries.getQueryData<Session | null>(sessionQuery.queryKey)?.accounts
+    const search = { ...location.search }
+    const { account = accounts?.[0]?.account_id } = accountSearch(search)
+    if (account !== undefined) ask?.(account, search)
+  }
+
+/** Makes the route of a page that needs a session; its address keeps these search parameters. */
+const createPage = <Path extends string, Name extends string, Texts extends string = ''>(
   path: Path,
   load: Load<Name>,
   name: Name,
-  validateSearch: (search: Record<string, unknown>) => Search = () => ({}) as Search,
-) => createRoute({ getParentRoute: () => signedIn, path, validateSearch, component: lazyPage(load, name) })
+  texts: Texts = '' as Texts,
+  ask?: Parameters<typeof askEarly>[0],
+) =>
+  createRoute({
+    getParentRoute: () => signedIn,
+    path,
+    validateSearch: validateTexts(texts),
+    loader: askEarly(ask),
+    component: lazyPage(load, name),
+  })
 
-const home = createPage('/', () => import('./pages/home.tsx'), 'Home')
+const home = createPage(
+  '/',
+  () => import('./pages/home.tsx'),
+  'Home',
+  '',
+  (account_id) => requestEarly('showHome', { account_id, timezone: readZoneName() }),
+)
 
-const keys = createPage(
-  '/keys',
-  () => import('./pages/keys/keys.tsx'),
-  'Keys',
-  (search: Record<string, unknown>): { create?: true; key?: string } => ({
+const keys = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/keys',
+  validateSearch: (search: Record<string, unknown>): { create?: true; key?: string } => ({
     ...validateTexts('key')(search),
     ...(search.create === true && { create: true }),
   }),
-)
+  loader: askEarly((account_id) => requestEarly('listKeys', { account_id } as never)),
+  component: lazyPage(() => import('./pages/keys/keys.tsx'), 'Keys'),
+})
 
 const calls = createPage(
   '/calls',
   () => import('./pages/calls/calls.tsx'),
   'Calls',
-  validateTexts(
-    'period',
-    'from',
-    'to',
-    'model',
-    'status',
-    'key_id',
-    'unit_type',
-    'error_code',
-    'ref',
-    'session_id',
-    'model_part',
-    'key_part',
-    'order',
-    'call',
-    'live',
-  ),
+  CALL_SEARCH,
+  (accountId, search) => requestEarly('listCalls', toListInput(accountId, readCallSearch(search))),
 )
 
 const profile = createPage('/profile', () => import('./pages/profile/profile.tsx'), 'Profile')
 
 const members = createPage('/members', () => import('./pages/members/members.tsx'), 'Members')
 
-const audit = createPage(
-  '/audit',
-  () => import('./pages/audit.tsx'),
-  'Audit',
-  validateTexts('action', 'scope'),
-)
+const audit = createPage('/audit', () => import('./pages/audit.tsx'), 'Audit', 'action scope period from to')
 
 const accounts = createPage(
   '/accounts',
   () => import('./pages/accounts/accounts.tsx'),
   'Accounts',
-  validateTexts('search', 'open'),
+  'search open',
 )
 
-const models = createPage(
-  '/models',
-  () => import('./pages/models/models.tsx'),
-  'Models',
-  validateTexts('q', 'model'),
-)
+const models = createPage('/models', () => import('./pages/models/models.tsx'), 'Models', 'q model')
 
 const playground = createPage(
   '/playground',
   () => import('./pages/playground/playground.tsx'),
   'Playground',
-  validateTexts('model'),
+  'model',
 )
 
 const usage = createPage(
   '/usage',
   () => import('./pages/usage/usage.tsx'),
   'Usage',
-  validateTexts('period', 'from', 'to', 'by', 'key_id', 'scope'),
+  'period from to by key_id scope',
 )
 
 const tasks = createPage(
   '/tasks',
   () => import('./pages/tasks/tasks.tsx'),
   'Tasks',
-  validateTexts('kind', 'state', 'scope', 'task'),
+  'kind state scope task period from to',
 )
 
 const overview = createPage('/overview', () => import('./pages/overview/overview.tsx'), 'Overview')
@@ -208,73 +216,46 @@ const allCalls = createPage(
   '/all-calls',
   () => import('./pages/all-calls.tsx'),
   'AllCalls',
-  validateTexts(
-    'period',
-    'from',
-    'to',
-    'status',
-    'account_id',
-    'channel_id',
-    'model',
-    'key_id',
-    'error_code',
-    'ref',
-    'session_id',
-  ),
+  'period from to status account_id channel_id model key_id error_code ref session_id',
 )
 
 const allPayments = createPage(
   '/payments',
   () => import('./pages/all-payments.tsx'),
   'AllPayments',
-  validateTexts('search', 'state'),
+  'search state period from to',
 )
 
 const integrity = createPage('/integrity', () => import('./pages/integrity/integrity.tsx'), 'Integrity')
 
-const agents = createPage(
-  '/agents',
-  () => import('./pages/agents/agents.tsx'),
-  'Agents',
-  validateTexts('agent'),
-)
+const agents = createPage('/agents', () => import('./pages/agents/agents.tsx'), 'Agents', 'agent')
 
 const knowledge = createPage(
   '/knowledge',
   () => import('./pages/knowledge/knowledge.tsx'),
   'Knowledge',
-  validateTexts('base', 'page', 'search'),
+  'base page search',
 )
 
 const billing = createPage(
   '/billing',
   () => import('./pages/billing/billing.tsx'),
   'Billing',
-  validateTexts('payment', 'saved', 'month', 'day', 'kind', 'search'),
+  'payment saved month day kind search',
 )
 
 const webhooks = createPage(
   '/webhooks',
   () => import('./pages/webhooks/webhooks.tsx'),
   'Webhooks',
-  validateTexts('scope', 'endpoint', 'state', 'delivery'),
+  'scope endpoint state delivery period from to',
 )
 
-const tokens = createPage(
-  '/tokens',
-  () => import('./pages/tokens/tokens.tsx'),
-  'Tokens',
-  validateTexts('scope'),
-)
+const tokens = createPage('/tokens', () => import('./pages/tokens/tokens.tsx'), 'Tokens', 'scope')
 
-const users = createPage('/users', () => import('./pages/users/users.tsx'), 'Users', validateTexts('search'))
+const users = createPage('/users', () => import('./pages/users/users.tsx'), 'Users', 'search')
 
-const channels = createPage(
-  '/channels',
-  () => import('./pages/channels.tsx'),
-  'Channels',
-  validateTexts('channel'),
-)
+const channels = createPage('/channels', () => import('./pages/channels.tsx'), 'Channels', 'channel')
 
 const notFound = createPage('$', () => import('./pages/not-found.tsx'), 'NotFound')
 

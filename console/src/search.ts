@@ -11,11 +11,17 @@ function parseValue(text: string): unknown {
 export const readSearch = parseSearchWith(parseValue)
 export const printSearch = stringifySearchWith(JSON.stringify, parseValue)
 
+type Split<Texts extends string> = Texts extends ''
+  ? never
+  : Texts extends `${infer First} ${infer Rest}`
+    ? First | Split<Rest>
+    : Texts
+
 /** Makes the `validateSearch` of a page whose parameters are texts. An id that has only digits arrives as a number. */
 export const validateTexts =
-  <Name extends string>(...names: readonly Name[]) =>
-  (search: Record<string, unknown>): { [N in Name]?: string } => {
-    const given = names.flatMap((name) => {
+  <Texts extends string>(texts: Texts) =>
+  (search: Record<string, unknown>): { [Name in Split<Texts>]?: string } => {
+    const given = texts.split(' ').flatMap((name) => {
       const value = search[name]
       return (typeof value === 'string' && value !== '') || typeof value === 'number'
         ? [[name, String(value)]]

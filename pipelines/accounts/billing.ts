@@ -19,7 +19,7 @@ import { visibleUsage } from '../call-log/search.ts'
 import { type AuthenticatedCall, authenticate, type CallAccess } from '../calls/authenticate.ts'
 import type { Call, Stage } from '../calls/pipeline.ts'
 import { type Asked, answerJson, calls, type Found, find, readParams } from '../calls/pipeline.ts'
-import { readQuery, refusedParameter } from '../calls/query.ts'
+import { readQuery, refuseParameter } from '../calls/query.ts'
 import { rateLimit } from '../calls/rate-limit.ts'
 
 /** These clients read this as «without end»: the last second that a date can have in four digits. */
@@ -131,7 +131,7 @@ export const answerWithCosts = (): Stage<Call & Found<readonly DayCost[]>, never
 
 function readCostWindow(query: string, now: number): LogWindow {
   const { start_date: first = 0, end_date: last } = readQuery(billingUsageQuery, query)
-  if (last !== undefined && first > last) throw refusedParameter('start_date', 'must not be after end_date')
+  if (last !== undefined && first > last) throw refuseParameter('start_date', 'must not be after end_date')
   return { from: first, to: last === undefined ? now + 1 : last + DAY_MS }
 }
 

@@ -27,7 +27,7 @@ import type { GatewayRequest } from '../../src/http/handler.ts'
 import type { AuthenticatedCall } from '../calls/authenticate.ts'
 import type { Call, Stage } from '../calls/pipeline.ts'
 import { answerJson } from '../calls/pipeline.ts'
-import { readQuery, refusedParameter } from '../calls/query.ts'
+import { readQuery, refuseParameter } from '../calls/query.ts'
 
 const HTTP_NOT_FOUND = 404
 const MS_PER_SECOND = 1000
@@ -89,7 +89,7 @@ function cutPage(found: readonly Model[], query: string) {
   const { limit = found.length, after_id: after, before_id: before } = readQuery(modelsQuery, query)
   const findPlace = (name: 'after_id' | 'before_id', id: string) => {
     const place = found.findIndex((model) => model.id === id)
-    if (place < 0) throw refusedParameter(name, 'begin again without it')
+    if (place < 0) throw refuseParameter(name, 'begin again without it')
     return place
   }
   const start = after === undefined ? 0 : findPlace('after_id', after) + 1
@@ -261,7 +261,7 @@ function printContentModels(catalog: Catalog, caller: AllowedModels, query: stri
   const { pageSize, pageToken } = readQuery(contentModelsQuery, query)
   const found = listCallableModels(catalog, caller)
   const before = pageToken === undefined ? -1 : found.findIndex(({ id }) => id === pageToken)
-  if (pageToken !== undefined && before < 0) throw refusedParameter('pageToken', 'begin again without it')
+  if (pageToken !== undefined && before < 0) throw refuseParameter('pageToken', 'begin again without it')
   const page = found.slice(before + 1, before + 1 + pageSize)
   const last = page.at(-1)
   return {

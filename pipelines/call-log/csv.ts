@@ -9,14 +9,14 @@ import type { CallPositions } from '../../src/clickhouse/pages/list-positions.ts
 import { LOG_CSV_HEADER, printLogCsvRecord } from '../../src/core/call-log/csv.ts'
 import { printCursor } from '../../src/core/call-log/cursor.ts'
 import type { HeaderList, Reply } from '../../src/http/handler.ts'
-import { pacedReply } from '../calls/replies.ts'
+import { paceReply } from '../calls/replies.ts'
 import { buildPageQuery, type LogReader, type LogSearch, type LogSearchDeps } from './search.ts'
 
 export interface LogCsvDeps extends LogSearchDeps {
   readonly callLog: CallPages
 }
 
-/** So many rows are held at a time. */
+/** Rows that are held at a time. */
 const ROWS_PER_READ = 500
 /** Rows leave together as soon as they are this long: a write each would cost more than they do. */
 const PIECE_CHARS = 32 * 1024
@@ -66,7 +66,7 @@ const NOTHING: CallPositions = { positions: [], hasMore: false }
  * them as the client takes them.
  */
 export const logCsv = (deps: LogCsvDeps, reader: LogReader, search: LogSearch): Observable<Reply> =>
-  pacedReply(async (signal) => {
+  paceReply(async (signal) => {
     const query: CallPageQuery | null = buildPageQuery(reader, search)
     const list = query === null ? NOTHING : await deps.callLog.listPositions(query, signal)
     return {

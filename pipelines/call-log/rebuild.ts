@@ -13,7 +13,7 @@ import { makeCopyToken } from './usage-copy.ts'
 
 /** Rows in one insert: some 25 MB of text, a part on disk for each month in it. */
 const RANGE_ROWS = 50_000
-/** While copying is held no call becomes readable: no more rows than these are left for then. */
+/** While copying is held no call becomes readable: at most this many rows are left for then. */
 const HELD_ROWS = 10_000
 
 export interface RebuildProgress {

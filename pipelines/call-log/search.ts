@@ -17,7 +17,7 @@ import type { GatewayRequest } from '../../src/http/handler.ts'
 import type { AuthenticatedCall } from '../calls/authenticate.ts'
 import type { Stage } from '../calls/pipeline.ts'
 import { type Asked, readParams } from '../calls/pipeline.ts'
-import { readQuery, refusedParameter, resolveWindow } from '../calls/query.ts'
+import { readQuery, refuseParameter, resolveWindow } from '../calls/query.ts'
 
 /** The key that reads the log, and its account. */
 export interface LogReader {
@@ -89,9 +89,9 @@ type WindowQuery = Pick<LogQuery, 'cursor' | 'order' | 'ref' | 'from' | 'to' | '
 function readCursor(deps: LogSearchDeps, accountId: string, query: WindowQuery): LogCursor | null {
   if (query.cursor === undefined) return null
   const cursor = parseCursor(deps.cursorKey, accountId, query.cursor)
-  if (cursor === null) throw refusedParameter('cursor', 'is not a cursor of this log')
+  if (cursor === null) throw refuseParameter('cursor', 'is not a cursor of this log')
   if (query.order !== undefined && query.order !== cursor.order)
-    throw refusedParameter('order', `the cursor was made with order=${cursor.order}`)
+    throw refuseParameter('order', `the cursor was made with order=${cursor.order}`)
   return cursor
 }
 
@@ -104,7 +104,7 @@ const DEFAULT_ROWS: Readonly<Record<LogFormat, number>> = {
 function readLimit({ limit }: LogQuery, format: LogFormat): number {
   if (limit === undefined) return DEFAULT_ROWS[format]
   if (limit >= 1 && limit <= MAX_ROWS[format]) return limit
-  throw refusedParameter('limit', `must be 1 to ${MAX_ROWS[format]}`)
+  throw refuseParameter('limit', `must be 1 to ${MAX_ROWS[format]}`)
 }
 
 export type SearchCall = AuthenticatedCall & Asked<LogSearch>
@@ -139,7 +139,7 @@ export function readPlace(deps: LogSearchDeps, accountId: string, query: WindowQ
 }
 
 /** Returns null for an empty list, which filters nothing, as an empty value does. */
-const omitEmpty = <T>(list: readonly T[] | undefined): readonly T[] | null =>
+export const omitEmpty = <T>(list: readonly T[] | undefined): readonly T[] | null =>
   list === undefined || list.length === 0 ? null : list
 
 /** Returns the query of a page; null where no row can match. */

@@ -18,7 +18,7 @@ import { DAY_MS, type LogWindow } from '../../src/core/call-log/window.ts'
 import type { AuthenticatedCall } from '../calls/authenticate.ts'
 import type { Call, Stage } from '../calls/pipeline.ts'
 import { type Asked, answerOnce, type Found, find, readParams } from '../calls/pipeline.ts'
-import { printWindow, readQuery, refusedParameter, resolveWindow } from '../calls/query.ts'
+import { printWindow, readQuery, refuseParameter, resolveWindow } from '../calls/query.ts'
 import { jsonTextReply } from '../calls/replies.ts'
 import {
   assertReadsLogs,
@@ -44,10 +44,10 @@ const MS_PER_SECOND = 1000
 function readSummaryWindow(query: LogSummaryQuery, now: number): LogWindow {
   const { from, to, period } = query
   if (from === undefined && to === undefined && period === 'all')
-    throw refusedParameter('period', `a summary takes ${LOG_SUMMARY_PERIODS.join(', ')}, or from and to`)
+    throw refuseParameter('period', `a summary takes ${LOG_SUMMARY_PERIODS.join(', ')}, or from and to`)
   const window = resolveWindow(query, DEFAULT_LOG_PERIOD, now)
   if (window.to - window.from > LOG_SUMMARY_MAX_DAYS * DAY_MS)
-    throw refusedParameter('from', `a summary is of at most ${LOG_SUMMARY_MAX_DAYS} days`)
+    throw refuseParameter('from', `a summary is of at most ${LOG_SUMMARY_MAX_DAYS} days`)
   return window
 }
 

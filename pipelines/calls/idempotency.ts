@@ -15,7 +15,7 @@ import { workOnBody } from '../../src/protocols/body-work.ts'
 import type { AuthenticatedCall, Caller } from './authenticate.ts'
 import { Claim, type Idempotency } from './claim.ts'
 import { Answered, type Stage } from './pipeline.ts'
-import { cutPieces, pacedReply } from './replies.ts'
+import { cutPieces, paceReply } from './replies.ts'
 
 /** A request and its Idempotency-Key. */
 export interface KeyedRequest {
@@ -103,7 +103,7 @@ const answersFull = (): Failure =>
 const replayAnswer = (stored: FullReply): Observable<Reply> =>
   stored.body.length <= FREE_BYTES
     ? of(stored)
-    : pacedReply(async () => {
+    : paceReply(async () => {
         const body = stored.body as Buffer
         return { ...stored, length: body.length, pieces: cutPieces(body) }
       })

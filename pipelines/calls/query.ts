@@ -8,7 +8,7 @@ import { PLAIN_ISSUES } from '../../src/core/plain-issues.ts'
 
 const NUMBERS = ['limit', 'offset']
 
-export const refusedParameter = (parameter: string, message: string): Failure =>
+export const refuseParameter = (parameter: string, message: string): Failure =>
   new Failure('invalid_request', `Parameter ${parameter}: ${message}.`)
 
 /**
@@ -22,7 +22,7 @@ export function readQuery<Schema extends z.ZodType>(schema: Schema, query: strin
   const result = schema.safeParse(Object.fromEntries(given.reverse()), PLAIN_ISSUES)
   if (result.success) return result.data
   const issue = result.error.issues[0]!
-  throw refusedParameter(String(issue.path[0]), issue.message)
+  throw refuseParameter(String(issue.path[0]), issue.message)
 }
 
 /** Returns the window as answers have it. */
@@ -51,12 +51,12 @@ export function resolveWindow(
     const window = rangeWindow(from, to)
     // A last day that ends where the window begins lies before it; equal instants are an empty window.
     if (window.from > window.to || (to.kind === 'day' && window.from === window.to))
-      throw refusedParameter('from', 'must not be after to')
+      throw refuseParameter('from', 'must not be after to')
     return window
   }
   if (from !== undefined || to !== undefined)
-    throw refusedParameter(from === undefined ? 'from' : 'to', 'from and to must be given together')
+    throw refuseParameter(from === undefined ? 'from' : 'to', 'from and to must be given together')
   const named = logPeriodParameter.optional().safeParse(period)
-  if (!named.success) throw refusedParameter('period', named.error.issues[0]!.message)
+  if (!named.success) throw refuseParameter('period', named.error.issues[0]!.message)
   return periodWindow(named.data ?? fallback, now)
 }

@@ -58,7 +58,7 @@ export async function* cutPieces(bytes: Buffer): AsyncGenerator<Buffer> {
  * Returns a reply whose `signal` aborts when the client has left. An error before the first piece is an error like all
  * others.
  */
-export const pacedReply = (begin: (signal: AbortSignal) => Promise<PacedBody>): Observable<Reply> =>
+export const paceReply = (begin: (signal: AbortSignal) => Promise<PacedBody>): Observable<Reply> =>
   new Observable((subscriber) => {
     const abort = new AbortController()
     const gate = new Gate()

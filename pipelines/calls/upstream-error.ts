@@ -5,7 +5,7 @@ import type { ChannelEntry, ChannelProtocol } from '../../schemas/config/catalog
 import { Failure, nameUpstreamStatus } from '../../schemas/failure.ts'
 import { PROVIDERS } from '../../src/channels/providers/presets.ts'
 import { maskValue, REDACTED_MAX_CHARS } from '../../src/core/call-log/redact.ts'
-import { shortened } from '../../src/core/json/cut.ts'
+import { shorten } from '../../src/core/json/cut.ts'
 import { LIMITED_KEY_REST_MS, REFUSED_KEY_REST_MS } from '../../src/core/routing/key-pools.ts'
 import {
   type ErrorExtras,
@@ -104,7 +104,7 @@ export function maskError(
   const text = mask(error.message)
   if (error instanceof UpstreamRefusal) {
     const { status, headers, extras, isPlain, native } = error
-    const shown = isPlain ? shortened(text, REDACTED_MAX_CHARS) : text
+    const shown = isPlain ? shorten(text, REDACTED_MAX_CHARS) : text
     return new UpstreamRefusal(
       status,
       shown,

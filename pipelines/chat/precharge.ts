@@ -74,7 +74,7 @@ export function estimateCall(
     const estimate = estimateBy(other)
     if (estimate > most) most = estimate
   }
-  return others.length === 0 ? most : addOthers(most, others, { ...options, call, model })
+  return addOthers(most, others, { ...options, call, model })
 }
 
 /** Names of the fields that a refusal speaks of. */
@@ -157,13 +157,11 @@ export const precharge =
     const session = readSession(call.request.header)
     if (!known.view.admit(estimate, wallet.reserve_in_flight))
       throw insufficientBalance(known, estimate, explainEstimate(call, mode))
-    if (isLimited(known)) {
-      const note = () => explainCost(call, estimate, mode)
-      const refusal = admitWithinLimits(known, estimate, call.request.submittedAt, note)
-      if (refusal !== null) {
-        known.view.end(estimate, 0n)
-        throw refusal
-      }
+    const note = () => explainCost(call, estimate, mode)
+    const refusal = admitWithinLimits(known, estimate, call.request.submittedAt, note)
+    if (refusal !== null) {
+      known.view.end(estimate, 0n)
+      throw refusal
     }
     const isShared = wallet.reserve_in_flight && known.view.needsSharing(wallet.exact_below)
     const conversation = session || call.call.conversationKey
@@ -312,6 +310,6 @@ export function endReservation(
   known.view.end(estimate, cost)
   if (isLimited(known)) endWithinLimits(known, { estimate, cost }, request.submittedAt)
   else if (!isShared) return
-  // Until the row is booked its cost stays reserved, and no more: the rest is free for the next call.
+  // Until the row is booked only its cost stays reserved: the rest is free for the next call.
   deps.caps.shrink(request.requestId, cost).catch(reportFault(deps))
 }

@@ -1,5 +1,5 @@
 /**
- * Looks up in PostgreSQL which batches are booked though no notification has come: it may be lost, and so may what
+ * Looks up in PostgreSQL which batches are booked though no notification has arrived: it may be lost, and so may what
  * JetStream had stored.
  */
 import { EMPTY, exhaustMap, interval, map, type Observable, type SchedulerLike } from 'rxjs'

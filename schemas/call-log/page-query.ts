@@ -1,4 +1,5 @@
 /** Queries of the call log: which calls of an account, and which page of them. */
+import type { Credits } from '../money.ts'
 import type { LogRow } from './columns.ts'
 import type { CallStatus, UnitType } from './row.ts'
 
@@ -31,6 +32,12 @@ export interface InstallationFilter extends CallScope {
   readonly modelPart?: string | null
   /** Part of the key's name or prefix, in any case. */
   readonly keyPart?: string | null
+  readonly notModels?: readonly string[] | null
+  readonly notErrorCodes?: readonly string[] | null
+  /** Exclusive. */
+  readonly costAbove?: Credits | null
+  /** Exclusive. */
+  readonly latencyAboveMs?: number | null
   /** `ref` is sought among the calls for which one row stands. */
   readonly isShared?: boolean
   /** Epoch milliseconds, the first instant that counts. */

@@ -6,7 +6,7 @@ import { currency, LOG_PERIODS } from './row.ts'
 /** All of time has no first day, so there is no summary of it. */
 export const LOG_SUMMARY_PERIODS = LOG_PERIODS.filter((period) => period !== 'all')
 export const LOG_SUMMARY_MAX_DAYS = 365
-/** So long an answer is given again. */
+/** How long an answer is reused. */
 export const LOG_SUMMARY_CACHE_SECONDS = 60
 
 export const logSummaryQuery = logQuery.pick({ scope: true, key_id: true, from: true, to: true }).extend({

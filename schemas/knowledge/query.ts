@@ -44,7 +44,7 @@ export const searchQuery = ofBaseQuery.extend({
   limit: queryNumber(1, SEARCH_MAX_LIMIT)
     .optional()
     .describe(`1 to ${SEARCH_MAX_LIMIT}, default ${SEARCH_DEFAULT_LIMIT}.`),
-  offset: queryNumber(0, OFFSET_MAX).optional().describe(`So many results are passed over; default 0.`),
+  offset: queryNumber(0, OFFSET_MAX).optional().describe('The number of results to skip; default 0.'),
 })
 
 /** In the order given, each once, and at most as many as are answered. */

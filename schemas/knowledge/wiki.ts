@@ -10,7 +10,7 @@ export const BATCH_MAX_PAGES = 25
 export const REST_BATCH_BODY_MAX_CHARS = 4_000
 export const READ_PAGE_BODY_MAX_CHARS = 8_000
 export const READ_PAGES_BODY_MAX_CHARS = 1_200
-/** So many pages under a tag or behind a page, and so many tags, are listed: REST, and for a model. */
+/** The most pages under a tag or behind a page, and the most tags, in a list: by REST, and for a model. */
 export const REST_LIST_MAX_ENTRIES = 1_000
 export const MCP_LIST_MAX_ENTRIES = 100
 export const SOURCE_LINK_TTL_SECS = 3_600

@@ -21,7 +21,7 @@ export type InstallationRole = (typeof INSTALLATION_ROLES)[number]
 
 /**
  * The permitted callers: everyone, every signed-in user, those who have one of these roles in the account that the input names, or
- * the operators alone. An operator always may. An auditor may whatever reads no secret.
+ * only operators. An operator may always call, an auditor whatever reads no secret.
  */
 type Permission = 'everyone' | 'signed-in' | 'operators' | readonly AccountRole[]
 
@@ -160,3 +160,9 @@ export const timezone = z
 /** An amount in an answer. */
 export const amountText = z.string().describe('Credits, as a decimal number.')
 export const instantText = z.iso.datetime().describe('RFC 3339, UTC.')
+
+/** The time of the entries of a list. */
+export const timeInput = {
+  since: instantText.optional().describe('Only from this time on.'),
+  until: instantText.optional().describe('Only before this time.'),
+}

@@ -19,11 +19,11 @@ export const mediaPrice = z.object({
   variants: z.record(z.string(), rate),
   /** Whether a video with sound was agreed. Decides what the operator pays; the prices here are of it already. */
   sound: z.boolean(),
-  /** For one unit of an image with so many pixels or more, the largest first. Empty: every size costs the same. */
+  /** For one unit of an image with this many pixels or more, the largest first. Empty: every size costs the same. */
   pixelTiers: z.array(z.object({ fromPixels: z.int().positive(), perUnit: rate })),
   /** Price of each input image. */
   perInputImage: rate,
-  /** So many images are made at least, whatever number is requested. */
+  /** The fewest images that are made, whatever number is requested. */
   leastImages: z.int().positive(),
   /** Pixels of the size that an upstream makes when none was requested. */
   defaultPixels: z.int().positive().nullable(),

@@ -158,5 +158,5 @@ export interface AutomaticTopUp {
   readonly waitsFor: 'retry' | 'month' | null
 }
 
-/** After so many failures in succession automatic top-ups switch themselves off. */
+/** After this many failures in a row automatic top-ups switch themselves off. */
 export const MAX_FAILURES = 3

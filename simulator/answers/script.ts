@@ -13,9 +13,9 @@ import {
   drawTokens,
   makeHexadecimalId,
   makeId,
+  makeSeededRandom,
   type Random,
   sampleJson,
-  seededRandom,
   tokensOfJson,
   tokensOfLiteral,
   toSeed,
@@ -190,7 +190,7 @@ export function countPromptTokens(json: string): number {
 }
 
 function writeChoice(prompt: Prompt, directives: Directives, seed: number): Choice {
-  const random = seededRandom(seed)
+  const random = makeSeededRandom(seed)
   let budget = prompt.maxTokens ?? Number.POSITIVE_INFINITY
   const wantedReasoning = directives.reasoning ?? (prompt.thinking === 'off' ? 0 : DEFAULT_REASONING_TOKENS)
   const reasoningTokens = Math.min(wantedReasoning, budget)
@@ -215,9 +215,9 @@ function writeChoice(prompt: Prompt, directives: Directives, seed: number): Choi
     logprobs:
       prompt.logprobs === null
         ? null
-        : writeLogprobs(text, prompt.logprobs, seededRandom(seed ^ LOGPROB_SEED)),
+        : writeLogprobs(text, prompt.logprobs, makeSeededRandom(seed ^ LOGPROB_SEED)),
     toolCalls,
-    ...writeBuiltIns(prompt, directives, seededRandom(seed ^ BUILT_IN_SEED)),
+    ...writeBuiltIns(prompt, directives, makeSeededRandom(seed ^ BUILT_IN_SEED)),
     stopSequence: complete ? stopSequence : null,
     finish: complete ? (toolCalls.length > 0 ? 'tool_calls' : 'stop') : 'length',
     tokens: reasoningTokens + text.length + sum(toolCalls.map(tokensOfCall)),
@@ -299,7 +299,7 @@ function firstTokensOfCalls(calls: readonly ToolCall[], tokens: number): ToolCal
 }
 
 /** Returns the reasoning tokens that are counted but not shown. */
-export const hiddenTokens = ({ choices }: Script): number =>
+export const countHiddenTokens = ({ choices }: Script): number =>
   sum(choices.map(({ reasoning, reasoningTokens }) => reasoningTokens - reasoning.length))
 
 /** Yields one piece of each choice in turn, until there are no more. */

@@ -34,7 +34,7 @@ export function toSeed(text: string): number {
 }
 
 /** Returns a mulberry32 generator. */
-export function seededRandom(seed: number): Random {
+export function makeSeededRandom(seed: number): Random {
   let state = seed >>> 0
   return () => {
     state = (state + 0x6d2b79f5) >>> 0

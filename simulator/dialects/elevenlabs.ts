@@ -2,13 +2,13 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { z } from 'zod'
-import { BAD_KEY, namedModel } from '../access.ts'
+import { BAD_KEY, findNamedModel } from '../access.ts'
 import {
   type Dialect,
   type FailureReason,
   jsonAnswer,
   type OpenedRequest,
-  openedWith,
+  openWith,
   parseJsonObject,
   type ReceivedRequest,
   SimulatedFailure,
@@ -78,7 +78,7 @@ function openSpeech({ headers, body, path, query, world }: ReceivedRequest): Ope
   }
   const isKnown = PREMADE.some(({ id }) => id === voice) || CLONED_ID.test(voice)
   if (!isKnown || world.voices.wasRemoved(voice)) throw noVoice(404, 'voice_not_found', voice)
-  const { directives } = namedModel(
+  const { directives } = findNamedModel(
     asked.model_id,
     (model) => new SimulatedFailure(400, 'model_not_found', `A model with model ID ${model} does not exist.`),
   )
@@ -131,7 +131,7 @@ function openList({ headers, world }: ReceivedRequest): OpenedRequest {
     ...{ labels: {}, description: null, preview_url: null },
   })
   const voices = [...PREMADE.map(shown('premade')), ...world.voices.cloned().map(shown('cloned'))]
-  return openedWith({ voices })
+  return openWith({ voices })
 }
 
 function openRemoval({ headers, path, world }: ReceivedRequest): OpenedRequest {

@@ -1,8 +1,8 @@
 /** The suno dialect: `POST /api/v1/generate` and `GET /api/v1/generate/record-info` in their public shapes. */
 
 import { z } from 'zod'
-import { namedModel, requireBearer } from '../access.ts'
-import { drawTokens, seededRandom } from '../answers/words.ts'
+import { findNamedModel, requireBearer } from '../access.ts'
+import { drawTokens, makeSeededRandom } from '../answers/words.ts'
 import {
   type Dialect,
   jsonAnswer,
@@ -14,7 +14,7 @@ import {
 } from '../dialect.ts'
 import type { Directives } from '../directives/grammar.ts'
 import { Delivery } from '../media/delivery.ts'
-import { playedSeconds } from '../media/samples.ts'
+import { toPlayedSeconds } from '../media/samples.ts'
 import { readAs } from '../requests.ts'
 import { makeTaskId, readProgress, readState, type Task } from '../tasks/task-book.ts'
 import { acceptWork, directivesInTexts, openPoll } from '../tasks/work.ts'
@@ -58,7 +58,9 @@ type Asked = z.infer<typeof request>
 function openSubmit(received: ReceivedRequest): OpenedRequest {
   requireBearer(received.headers, NO_KEY)
   const asked = readAs(request, parseJsonObject(received.body))
-  const { directives } = namedModel(asked.model, (model) => refused(`The model ${model} is not supported`))
+  const { directives } = findNamedModel(asked.model, (model) =>
+    refused(`The model ${model} is not supported`),
+  )
   checkMode(asked)
   return {
     model: asked.model,
@@ -153,10 +155,10 @@ function song(index: number, { id, submit }: Task, asked: Asked, delivery: Deliv
     imageUrl: isSung ? delivery.picture(SONGS + index, COVER) : '',
     prompt: asked.instrumental ? '' : lyrics,
     modelName: asked.model,
-    title: asked.title ?? drawTokens(seededRandom(delivery.seed(index)), TITLE_WORDS).join(''),
+    title: asked.title ?? drawTokens(makeSeededRandom(delivery.seed(index)), TITLE_WORDS).join(''),
     tags: asked.style ?? 'simulated',
     createTime: submit.atMs,
-    duration: isSung && directives.no_seconds !== true ? playedSeconds(seconds) : null,
+    duration: isSung && directives.no_seconds !== true ? toPlayedSeconds(seconds) : null,
   }
 }
 

@@ -59,11 +59,12 @@ const GRAMMAR = {
   reasoning_text: flag,
   reasoning_sealed: flag,
   tool_calls: wholeNumber(0, MAX_TOOL_CALLS),
-  calls: namedCalls,
+  calls: parseNamedCalls,
   searches: wholeNumber(0, MAX_SEARCHES),
   images: wholeNumber(0, MAX_IMAGES),
   advice: wholeNumber(0, MAX_ADVICE),
   declined: wholeNumber(0, MAX_TOKENS),
+  refused: flag,
   other_model: identifier,
   strict_input: flag,
   usage: parseWord(USAGE_MODES),
@@ -202,7 +203,7 @@ function flag(value: string): boolean {
   return value === 'true'
 }
 
-function namedCalls(value: string): readonly NamedCall[] {
+function parseNamedCalls(value: string): readonly NamedCall[] {
   const problem = new RangeError('takes a JSON array of [name, input] pairs')
   let calls: unknown
   try {

@@ -3,7 +3,7 @@
 import { toSeed } from '../answers/words.ts'
 import type { Directives, PixelSize } from '../directives/grammar.ts'
 import type { FileShelf } from './file-shelf.ts'
-import { drawPng, playedSeconds, soundMp3 } from './samples.ts'
+import { drawPng, soundMp3, toPlayedSeconds } from './samples.ts'
 
 const MAX_SIDE_PIXELS = 4_096
 const DEFAULT_SHORT_SIDE_PIXELS = 720
@@ -89,7 +89,7 @@ function filmSide(pixels: number): number {
 
 /** Returns the duration of a spoken text, which its MP3 has. */
 export function spokenSeconds(text: string, speed = 1): number {
-  return playedSeconds(Math.min(MAX_SECONDS, [...text].length / CHARACTERS_PER_SECOND / speed))
+  return toPlayedSeconds(Math.min(MAX_SECONDS, [...text].length / CHARACTERS_PER_SECOND / speed))
 }
 
 /** Makes the MP3 of a text: the same text and speed give the same bytes. */
@@ -102,6 +102,6 @@ export function spokenMp3(
 }
 
 /** Rounds to milliseconds. */
-export function roundedSeconds(seconds: number): number {
+export function roundSeconds(seconds: number): number {
   return Math.round(seconds * MS_PER_SECOND) / MS_PER_SECOND
 }

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { crc32, deflateSync } from 'node:zlib'
-import { seededRandom } from '../answers/words.ts'
+import { makeSeededRandom } from '../answers/words.ts'
 
 const SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex')
 /** Two pixels per byte, each the number of a color in the palette. */
@@ -90,13 +90,13 @@ export type Sound = {
 }
 
 /** Returns the actual duration of the audio. */
-export function playedSeconds(seconds: number): number {
+export function toPlayedSeconds(seconds: number): number {
   return (framesFor(seconds) * FRAME_MS) / 1_000
 }
 
 /** Makes an MP3, always with the same bytes for the same seed and duration. */
 export function soundMp3({ seconds, seed }: Sound): Buffer {
-  const at = Math.floor((seededRandom(seed)() * TONES.length) / FRAME_BYTES) * FRAME_BYTES
+  const at = Math.floor((makeSeededRandom(seed)() * TONES.length) / FRAME_BYTES) * FRAME_BYTES
   return Buffer.alloc(framesFor(seconds) * FRAME_BYTES, TONES.subarray(at, at + FRAME_BYTES))
 }
 

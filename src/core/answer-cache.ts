@@ -8,7 +8,7 @@ export interface AnswerCacheOptions {
   /** Counted from the moment at which the work on an answer began. */
   readonly maxAgeMs: number
   readonly maxEntries: number
-  /** All cached answers together have no more characters than this. */
+  /** All cached answers together have at most this many characters. */
   readonly maxChars: number
   /** Returns the time, epoch milliseconds. */
   readonly now: () => number

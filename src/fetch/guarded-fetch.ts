@@ -124,7 +124,7 @@ export function hasRefusedAddress(url: URL, isAllowed: (address: string) => bool
   return isIP(host) !== 0 && !isAllowed(host)
 }
 
-/** Sends a request on a separate connection. Resolves with the answer once its head has come. */
+/** Sends a request on a separate connection. Resolves with the answer once its head has arrived. */
 export const send = (url: URL, options: RequestOptions, body?: string): Promise<IncomingMessage> =>
   new Promise((done, fail) => {
     const request = url.protocol === 'https:' ? requestHttps : requestHttp

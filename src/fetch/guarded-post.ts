@@ -11,7 +11,7 @@ export interface PostOptions {
   readonly body: string
   /** From the look-up to the end of the answer. */
   readonly timeoutMs: number
-  /** So much of the answer is read. */
+  /** The most of the answer that is read. */
   readonly maxAnswerBytes: number
   /** Instead of only public addresses. */
   readonly isAllowed?: (address: string) => boolean
@@ -38,7 +38,7 @@ async function readBeginning(response: IncomingMessage, maxBytes: number): Promi
       if (length >= maxBytes) break
     }
   } catch {
-    // The status has come: it says how the receiver took the post.
+    // The status has arrived: it says how the receiver took the post.
   } finally {
     response.destroy()
   }

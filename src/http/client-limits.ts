@@ -193,7 +193,7 @@ export class HeldBytes {
     this.#source = source
   }
 
-  /** Returns null when there is room for so many more bytes; else the refusal of the request. */
+  /** Returns null if there is room for the bytes, otherwise the refusal of the request. */
   take(bytes: number): Failure | null {
     // A body may still be decoded when its request has ended: nothing would give these bytes back.
     if (this.#isClosed) return requestEnded()

@@ -53,5 +53,5 @@ export const ambiguousHost = (): Failure =>
     },
   )
 
-export const repeatedHeader = (name: string): Failure =>
+export const refuseRepeatedHeader = (name: string): Failure =>
   new Failure('invalid_request', `The request has the header ${name} twice, with different values. Send one.`)

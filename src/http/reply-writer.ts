@@ -30,7 +30,7 @@ const LAST_CHUNK = '\r\n0\r\nx-gateway-trace'
  */
 const BODILESS_REPLIES_OF_CONNECTION = 32
 
-/** So much is given to the server at once: what the kernel does not take of it stays in the server's memory. */
+/** The most that the server gets at once: it keeps in memory what the kernel does not take. */
 const MAX_WRITE_BYTES = 256 * 1024
 
 /** A client that takes nothing of its reply for this long counts as disconnected. */

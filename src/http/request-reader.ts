@@ -175,7 +175,7 @@ export function copyPiece(piece: ArrayBuffer): Buffer {
 }
 
 /**
- * So much of an announced body is made room for before it has come. The rest gets its room at once when more has come:
+ * The most of an announced body for which room is made before it arrives. The rest gets its room at once when more has arrived:
  * each further step would copy the body again.
  */
 const ROOM_MAX_BYTES = 256 * 1024
@@ -225,7 +225,7 @@ class BodyPieces {
   }
 }
 
-/** So much of a body may come before its key is checked: usual calls then cost one check, in their handler. */
+/** The most of a body that may come before its key is checked: usual calls then cost one check, in their handler. */
 export const UNCHECKED_MAX_BYTES = 16 * 1024
 
 interface BodyLimits {

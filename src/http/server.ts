@@ -13,7 +13,7 @@ import { TextLimit } from './body/text-limit.ts'
 import { Upload } from './body/upload.ts'
 import type { ClientLimits, ClientSource } from './client-limits.ts'
 import type { FormContent, Reply } from './handler.ts'
-import { repeatedHeader, shuttingDown, tooLarge, uploadCutShort } from './refusals.ts'
+import { refuseRepeatedHeader, shuttingDown, tooLarge, uploadCutShort } from './refusals.ts'
 import type { RenderError } from './reply-form.ts'
 import { ReplyWriter } from './reply-writer.ts'
 import { hasKnownKey, isWithoutKey, readAdmission, readCoding, readPeer } from './request-checks.ts'
@@ -229,7 +229,7 @@ export class GatewayServer {
         found instanceof Failure ? writer.error(found) : writer.next(found as Reply),
       )
     const refuse = (error: unknown) => this.#beginInTurn(writer, () => writer.error(error))
-    if (head.conflict !== null) return refuse(repeatedHeader(head.conflict))
+    if (head.conflict !== null) return refuse(refuseRepeatedHeader(head.conflict))
     if (this.#refusesToBegin(route, writer)) return
     const isLimited = route.addressLimit !== 'never' && this.#clients.isBlocked(client)
     if (isLimited && !hasKnownKey(route, head, arrival.submittedAt))

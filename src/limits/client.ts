@@ -135,7 +135,7 @@ export class ArbiterClient {
     const now = this.#options.now()
     const wasStopped = now - this.#sweptAt > 2 * SWEEP_INTERVAL_MS
     this.#sweptAt = now
-    // Answers may have come meanwhile and lie unread: they are read before the next time.
+    // Answers may have arrived meanwhile and lie unread: they are read before the next time.
     if (wasStopped) return
     for (const [serial, { request, since }] of this.#waiting) {
       if (now - since < ANSWER_BOUND_MS) {

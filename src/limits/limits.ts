@@ -18,7 +18,7 @@ import { admits, LimitedRequest, type Permit } from './limited-request.ts'
 import { findFirst, Members } from './members.ts'
 
 const REPORT_INTERVAL_MS = 1_000
-/** So long a process that has just come listens for others before it leads. */
+/** How long a process that has just started listens for others before it leads. */
 const JOIN_MS = 300
 /** How long a new leader waits for the others' reports. */
 const GATHER_BOUND_MS = 500

@@ -67,7 +67,7 @@ export class Consumer implements ConnectionListener {
     this.#session?.request()
   }
 
-  /** Requests no more messages. Delivered ones can still be acknowledged. */
+  /** Stops requesting messages. Delivered ones can still be acknowledged. */
   stop(): void {
     this.#connection.leave(this)
     this.onDisconnected()

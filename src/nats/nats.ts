@@ -50,7 +50,7 @@ export interface Nats {
   receiveDirectly(deliver: (delivery: Delivery) => void): () => void
   /**
    * Sends a request to all processes, and returns the answers within the bound; null without a connection.
-   * @param count where given, ends with so many answers
+   * @param count ends with this many answers, if given
    */
   survey(subject: string, boundMs: number, count?: number): Promise<string[] | null>
   /** Answers each request on the subject, over losses of the connection, until `close`. `reply` must not reject. */

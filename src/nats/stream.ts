@@ -43,7 +43,7 @@ export interface StreamPlan {
   readonly maxAckPending: number
   /** Messages given to one process and not finished, so that its memory is bounded. */
   readonly maxUnfinished: number
-  /** More are requested when so many or fewer are unfinished. */
+  /** More are requested when this many or fewer are unfinished. */
   readonly refillAt: number
 }
 

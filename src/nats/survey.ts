@@ -34,7 +34,7 @@ export async function survey({ url, name, log, subject, boundMs }: SurveyOptions
   }
 }
 
-/** Sends a request to all processes, and returns the answers within the bound. @param count ends with so many */
+/** Sends a request to all processes, and returns the answers within the bound. @param count ends with this many */
 export async function askAll(
   connection: NatsConnection,
   subject: string,

@@ -194,7 +194,7 @@ export interface AnswerStream extends Metered {
   push(piece: Buffer): Buffer | null
   /** Ends the stream; returns the remaining bytes. */
   end(): Buffer | null
-  /** An event that belongs to an answer has come, be it without content. */
+  /** An event that belongs to an answer has arrived, be it without content. */
   readonly hasBegun: boolean
   /** True when the sent bytes end with an event, or nothing was sent: a comment may follow. */
   readonly isBetweenEvents: boolean
@@ -206,7 +206,7 @@ export interface AnswerStream extends Metered {
   readonly hasEnded: boolean
   /** The model has finished, and the usage that its upstream reports after that has not come. */
   readonly awaitsUsage: boolean
-  /** Content has come, or a report of the output. */
+  /** Content has arrived, or a report of the output. */
   readonly isAnswer: boolean
   /** The payload of an error that came before any content and usage. */
   readonly firstError: Buffer | null

@@ -19,7 +19,7 @@ const STALE_PART_MS = 6 * 60 * 60 * 1000
 /** Neither occurs in a key, so that no two names collide. */
 const SLASH = '~'
 const TYPE_SUFFIX = '=type'
-/** Files are spread over so many folders: of a million each holds 4,000. */
+/** Folders over which files are spread: of a million files each holds 4,000. */
 const FAN_OUT_HEX_DIGITS = 2
 const FOLDER_MODE = 0o700
 const FILE_MODE = 0o600

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { mouse } from '../support/hands.ts'
 import { borrowService } from '../support/lend-services.ts'
-import { button, heading, link, row, STORY_CONFIG, signIn, withEachHand } from './support.ts'
+import { button, FAST_COST, heading, link, row, STORY_CONFIG, signIn, withEachHand } from './support.ts'
 
 const MESSAGES = [{ role: 'user', content: 'Hello!' }]
 
@@ -48,9 +48,46 @@ t.test('filters of calls', async (t) => {
       await remove.waitFor({ state: 'detached' })
       if (gone !== null) await row(page, gone).first().waitFor()
     }
+    // A filter is turned around on its chip; numbers are bounds.
+    await choose('brok', 'broken')
+    await hand.press(button(page, 'Model: broken'))
+    await button(page, 'Remove the filter Model is not: broken').waitFor()
+    await row(page, 'fast').first().waitFor()
+    await row(page, 'broken').first().waitFor({ state: 'detached' })
+    await hand.press(button(page, 'Remove the filter Model is not: broken'))
+    await choose(`> ${Number(FAST_COST) - 1}`, `Cost in credits above ${Number(FAST_COST) - 1}`)
+    await row(page, 'fast').first().waitFor()
+    await row(page, 'broken').first().waitFor({ state: 'detached' })
+    await hand.press(button(page, `Remove the filter Cost in credits above: ${Number(FAST_COST) - 1}`))
+    await choose('600 s', 'Longer than 600 s')
+    await page.getByText('No calls match.').waitFor()
+    await hand.press(button(page, 'Clear'))
     await choose('nothing like this', 'Model contains “nothing like this”')
     await page.getByText('No calls match.').waitFor()
     await hand.press(button(page, 'Clear'))
+
+    // Keys without a field: the list of all, the filter, the first call.
+    await heading(page, 'Calls').click()
+    await page.keyboard.press('?')
+    const shortcuts = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+    await shortcuts.getByText('Open the next call').waitFor()
+    await look('shortcuts')
+    await page.keyboard.press('Escape')
+    await shortcuts.waitFor({ state: 'detached' })
+    await heading(page, 'Calls').click()
+    await page.keyboard.press('/')
+    await page.waitForFunction(`document.activeElement?.ariaLabel === 'Add a filter'`)
+    t.equal(await add.inputValue(), '', 'the key is not typed')
+    await page.keyboard.press('Escape')
+    await heading(page, 'Calls').click()
+    await page.keyboard.press('j')
+    await page.getByRole('dialog', { name: 'Call · broken · Error' }).waitFor()
+    // Beside the call, the list stays in use.
+    if (hand === mouse) await row(page, 'fast').first().getByRole('link').click()
+    else await page.keyboard.press('j')
+    await page.getByRole('dialog', { name: 'Call · fast · Success' }).waitFor()
+    await look('call-beside')
+    await hand.press(button(page.getByRole('dialog'), 'Close'))
 
     await hand.press(row(page, 'broken').getByRole('link'))
     const first = page.getByRole('dialog', { name: 'Call · broken · Error' })

@@ -17,6 +17,10 @@ const FILLER = 'data: {}\n\n'
 /** They leave no row. */
 const FREE = /count_?tokens/i
 const RETRY_AFTER = 'retry-after'
+/** Of a note. */
+const MOST_CHARACTERS = 240
+/** So exactly are waits told that two runs say the same. */
+const WAIT_STEP_SECONDS = 5
 
 const readAnswer = (exchange: Exchange): string => Buffer.concat(exchange.response).toString('latin1')
 
@@ -81,41 +85,59 @@ export const isFilled = (call: Exchange): boolean => {
 }
 
 /** Returns how a client failed in a scenario; null if it did not. */
-function findFailure({ agent }: Client, { expect }: Scenario, seen: Seen): string | null {
+function findFailure({ agent }: Client, { expect }: Scenario, passage: Passage): string | null {
+  const { turns, error } = passage.seen
   if (agent !== undefined)
-    return seen.error === null && seen.turns.every(({ text }) => text !== '') ? null : describe(seen)
-  const calls = seen.turns[0]?.calls.length ?? 0
-  const isExpected = seen.error === null ? calls === (expect.calls ?? 0) : seen.error.status === expect.status
-  return seen.turns.length === expect.turns && isExpected ? null : describe(seen)
+    return error === null && turns.every(({ text }) => text !== '') ? null : describe(passage)
+  const calls = turns[0]?.calls.length ?? 0
+  const isExpected = error === null ? calls === (expect.calls ?? 0) : error.status === expect.status
+  return turns.length === expect.turns && isExpected ? null : describe(passage)
 }
 
 /** Returns how a client fails in a scenario without this service; null if it does not, or translation helps it. */
 export function findDirectFailure({ client, scenario, direct, through }: Outcome): string | null {
-  if (scenario.foreign !== undefined && findFailure(client, scenario, through.seen) === null) return null
-  return findFailure(client, scenario, direct.seen)
+  if (scenario.foreign !== undefined && findFailure(client, scenario, through) === null) return null
+  return findFailure(client, scenario, direct)
 }
 
 function* checkSeen(outcome: Outcome): Generator<string> {
   const { client, scenario, direct, through } = outcome
   // What fails in the upstream's own protocol may work in another.
-  if (scenario.foreign !== undefined && findFailure(client, scenario, direct.seen) !== null) return
+  if (scenario.foreign !== undefined && findFailure(client, scenario, direct) !== null) return
   // The upstream draws other words in another protocol, and for a client that makes up ids.
   const areSame =
     scenario.foreign === undefined && isDeepStrictEqual(listRequests(direct), listRequests(through))
   const isFirstSame = scenario.foreign !== undefined && client.agent === undefined
   const read = ({ seen }: Passage): unknown => (areSame ? seen : withoutWords(seen, isFirstSame))
   if (!isDeepStrictEqual(read(direct), read(through)))
-    yield `${describe(through.seen)}; directly: ${describe(direct.seen)}`
+    yield `${describe(through)}; directly: ${describe(direct)}`
 }
 
 const listRequests = ({ recorder }: Passage): Buffer[] =>
   recorder.exchanges.map(({ requestBody }) => requestBody)
 
-const describe = ({ turns, error, hasLeft }: Seen): string =>
-  error !== null
-    ? `${error.name} ${error.status ?? ''} ${error.message}`.slice(0, 200)
-    : turns.map(({ text, calls }) => `${text.length} characters and ${calls.length} calls`).join(', then ') +
-      (hasLeft ? ', then left' : '')
+/** Cuts a text between two words. */
+function shorten(text: string): string {
+  const plain = text.replaceAll(/\s+/g, ' ').trim()
+  return plain.length <= MOST_CHARACTERS ? plain : `${plain.slice(0, MOST_CHARACTERS).replace(/ \S*$/, '')} …`
+}
+
+/** Says what came of a client. One that did not wait for a head prints that in ways of its own. */
+function describe({ seen: { turns, error, hasLeft }, recorder: { exchanges } }: Passage): string {
+  const waits = exchanges.flatMap(({ leftAfterMs = [] }) => leftAfterMs)
+  if (error !== null && waits.length > 0) {
+    const seconds = WAIT_STEP_SECONDS * Math.round(Math.max(...waits) / (WAIT_STEP_SECONDS * 1000))
+    return `it gives up after ${seconds} s without a head${exchanges.length > 1 ? ', and calls again' : ''}`
+  }
+  if (error !== null) {
+    const name = error.name === 'Error' ? [] : [error.name]
+    return shorten([...name, error.status ?? '', error.message].join(' '))
+  }
+  return (
+    turns.map(({ text, calls }) => `${text.length} characters and ${calls.length} calls`).join(', then ') +
+    (hasLeft ? ', then left' : '')
+  )
+}
 
 /** Leaves of the words only whether there are any, but for those of the first turn if it is the same. */
 const withoutWords = ({ turns, error, hasLeft }: Seen, isFirstSame: boolean): unknown => ({

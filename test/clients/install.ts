@@ -20,17 +20,27 @@ export interface Program {
   readonly version: string
 }
 
-/** Installs a client and what it needs. Returns how to run it, or why it cannot be. */
+const installs = new Map<string, Promise<unknown>>()
+
+/** Returns what `install` does, once: what failed for one client is not tried again for each of the others. */
+function once<T>(name: string, install: () => Promise<T>): Promise<T> {
+  const installed = (installs.get(name) as Promise<T> | undefined) ?? install()
+  installs.set(name, installed)
+  return installed
+}
+
+/** Installs a client and what it needs. Returns how to run it, or why it cannot be. @throws Error of npm */
 export async function installClient(client: Client): Promise<Program | { readonly reason: string }> {
-  const drivers = await installDrivers(client.agent ? AGENTS_MANIFEST : MANIFEST)
+  const own = client.agent ? AGENTS_MANIFEST : MANIFEST
+  const drivers = await once(own, () => installDrivers(own))
   const driver = join(drivers, client.driver)
   const { python } = client
   if (python === undefined) {
-    const manifest = join(drivers, '../node_modules', client.package, MANIFEST)
-    const { version } = JSON.parse(readFileSync(manifest, 'utf8'))
+    const installed = join(drivers, '../node_modules', client.package, MANIFEST)
+    const { version } = JSON.parse(readFileSync(installed, 'utf8'))
     return { command: [process.execPath, driver], env: process.env, version }
   }
-  const installed = await installPython(python)
+  const installed = await once(String(python), () => installPython(python))
   if ('reason' in installed) return installed
   const pin = python.find((one) => one.startsWith(`${client.package}==`))!
   const env = { ...process.env, PYTHONPATH: installed.folder }

@@ -1,5 +1,8 @@
 /** Runs each client in each scenario, directly at the upstream and through the service, and records every byte. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { CLIENTS as CONNECTED } from '../../schemas/clients.ts'
@@ -21,7 +24,8 @@ import { type Recorder, startRecorder } from './recorder.ts'
 import { listScenarios, type Scenario } from './scenarios.ts'
 
 const CREDIT = '1000000000'
-const DRIVER_BOUND_MS = 1_200_000
+/** A driver bounds each case, of which agents run four at once. */
+const DRIVER_BOUND_MS = 2_700_000
 /** Some clients send pictures only to models whose names tell that they see. */
 const nameModel = (protocol: ChatProtocol, upstream = protocol): string =>
   upstream === protocol ? `sim-vision-${protocol}` : `sim-vision-${upstream}-for-${protocol}`
@@ -129,10 +133,27 @@ async function runDriver(
     }
   })
   const [program = '', ...args] = [...endWithUs('SIGKILL'), ...command]
-  const child = spawn(program, args, { env, timeout: DRIVER_BOUND_MS })
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-clients-'))
+  // In a group of its own, with which all that it started is ended.
+  const child = spawn(program, args, { env: { ...env, TMPDIR: folder }, detached: true })
+  const endGroup = () => {
+    try {
+      process.kill(-child.pid!, 'SIGKILL')
+    } catch {
+      // it has ended
+    }
+  }
+  const bound = setTimeout(endGroup, DRIVER_BOUND_MS)
+  child.stdin.on('error', () => undefined)
   child.stdin.end(JSON.stringify({ protocol: client.protocol, package: client.package, cases }))
-  const seen = await readSeen(child, scenarios.length)
-  return recorders.map((recorder, at) => ({ recorder, seen: seen[at]! }))
+  try {
+    const seen = await readSeen(child, scenarios.length)
+    return recorders.map((recorder, at) => ({ recorder, seen: seen[at]! }))
+  } finally {
+    clearTimeout(bound)
+    endGroup()
+    await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 })
+  }
 }
 
 /** A driver that printed something else has failed in every scenario. */

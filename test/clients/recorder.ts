@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { performance } from 'node:perf_hooks'
 import type { Teardown } from '../support/engines.ts'
 import { passSocket } from './socket-recorder.ts'
 
@@ -21,6 +22,8 @@ export interface Exchange {
   isComplete: boolean
   /** A request on a WebSocket; `isFree` is one that warms it up. */
   readonly isFree?: boolean
+  /** How long the client waited that left before a head came. */
+  leftAfterMs?: number
 }
 
 /** Answers with the number of bytes of events so far; no client asks for it. */
@@ -57,6 +60,7 @@ export async function startRecorder(t: Teardown, target: string): Promise<Record
       ...{ status: 0, responseHeaders: {}, response: [], isComplete: false },
     }
     exchanges.push(exchange)
+    const beganAt = performance.now()
     const { rawHeaders } = incoming
     const onward = request({ host: to.hostname, port: to.port, method, path, agent: false })
     for (let at = 0; at < rawHeaders.length; at += 2)
@@ -64,7 +68,10 @@ export async function startRecorder(t: Teardown, target: string): Promise<Record
         onward.appendHeader(rawHeaders[at]!, rawHeaders[at + 1]!)
     if (requestBody.length > 0) onward.setHeader('content-length', requestBody.length)
     // A client that leaves is seen to leave.
-    outgoing.once('close', () => onward.destroy())
+    outgoing.once('close', () => {
+      if (exchange.status === 0) exchange.leftAfterMs = performance.now() - beganAt
+      onward.destroy()
+    })
     onward.once('error', () => outgoing.destroy())
     onward.once('response', (answer) => {
       exchange.status = answer.statusCode ?? 0

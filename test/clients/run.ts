@@ -9,6 +9,7 @@ import { checkOutcome, checkRows, findDirectFailure, isFilled, listBilled } from
 import { CLIENTS, type Client } from './clients.ts'
 import { installClient, type Program } from './install.ts'
 import { type Place, runClient, startPlace } from './matrix.ts'
+import { listScenarios } from './scenarios.ts'
 import { type Row, writeTable } from './table.ts'
 
 const USAGE = `npm run test:clients -- [options]
@@ -31,13 +32,19 @@ function chooseClients(only: string | undefined, isQuick: boolean): readonly Cli
   return CLIENTS.filter((client) => names?.includes(client.id) ?? (client.isQuick || !isQuick))
 }
 
+interface Result {
+  readonly row: Row
+  readonly wrong: readonly string[]
+  readonly hasFilled: boolean
+}
+
 async function testClient(
   t: Teardown,
   place: Place,
   program: Program,
   client: Client,
   pausesMs: readonly number[],
-): Promise<{ row: Row; wrong: string[]; hasFilled: boolean }> {
+): Promise<Result> {
   const { service, upstream } = place
   const { key, outcomes } = await runClient(t, place, program, client, pausesMs)
   const cells = outcomes.map((outcome) => ({
@@ -57,6 +64,33 @@ async function testClient(
   return { row: { client, version: program.version, cells }, wrong, hasFilled }
 }
 
+/** Returns the result of a client whose test itself has failed: it must not end the tests of the others. */
+function toBroken(
+  { version }: Program,
+  client: Client,
+  pausesMs: readonly number[],
+  { message }: Error,
+): Result {
+  const wrong = [`its test broke off: ${message}`]
+  const cells = listScenarios(client, pausesMs).map((scenario) => ({ scenario, wrong, directFailure: null }))
+  return { row: { client, version, cells }, wrong, hasFilled: false }
+}
+
+/** Installs the clients. Python may be missing; what else is not there is a problem. */
+async function installAll(clients: readonly Client[], problems: string[]): Promise<Map<Client, Program>> {
+  const programs = new Map<Client, Program>()
+  for (const client of clients) {
+    const program = await installClient(client).catch((error: Error) => error)
+    if (program instanceof Error) {
+      const [line] = program.message.split('\n')
+      problems.push(`${client.id} cannot be installed: ${line}`)
+      say(`FAILED  ${problems.at(-1)}`)
+    } else if ('reason' in program) say(`skipped  ${client.id}: ${program.reason}`)
+    else programs.set(client, program)
+  }
+  return programs
+}
+
 async function main(t: Teardown, args: string[]): Promise<number> {
   const given = givenOptions(args, { help: FLAG, quick: FLAG, only: TEXT })
   if (given.help) {
@@ -66,19 +100,16 @@ async function main(t: Teardown, args: string[]): Promise<number> {
   const isQuick = given.quick === true
   const clients = chooseClients(given.only, isQuick)
   const { pausesMs, keepAliveSeconds, librariesAtOnce } = isQuick ? QUICK : FULL
-  const programs = new Map<Client, Program>()
-  for (const client of clients) {
-    const program = await installClient(client)
-    if ('reason' in program) say(`skipped  ${client.id}: ${program.reason}`)
-    else programs.set(client, program)
-  }
+  const problems: string[] = []
+  const programs = await installAll(clients, problems)
   const place = await startPlace(t, keepAliveSeconds)
   const rows = new Map<Client, Row>()
-  const problems: string[] = []
   let filled = 0
   const runNext = async (waiting: Iterable<[Client, Program]>) => {
     for (const [client, program] of waiting) {
-      const { row, wrong, hasFilled } = await testClient(t, place, program, client, pausesMs)
+      const { row, wrong, hasFilled } = await testClient(t, place, program, client, pausesMs).catch(
+        (error: Error) => toBroken(program, client, pausesMs, error),
+      )
       rows.set(client, row)
       // A run that is ended early has written what it knows.
       if (!isQuick) writeTable([...rows.values()])
@@ -99,6 +130,7 @@ async function main(t: Teardown, args: string[]): Promise<number> {
   say(`${filled} of ${rows.size} clients met a silence that the service filled`)
   const difference = await findBookDifference(place.service)
   say(difference === null ? 'ok  the books agree' : `FAILED  wallet verify --full: ${difference}`)
+  say(`${rows.size} of ${clients.length} clients ran, ${problems.length} problems`)
   return problems.length === 0 && difference === null ? 0 : 1
 }
 

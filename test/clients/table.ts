@@ -30,12 +30,18 @@ function renderCell({ cannot = {} }: Client, title: string, cells: readonly Cell
   return cells.every(({ directFailure }) => directFailure === null) ? 'yes' : 'as directly'
 }
 
-function* listNotes({ client, cells }: Row): Generator<string> {
-  for (const [title, why] of Object.entries(client.cannot ?? {})) yield `${title}: ${why}`
-  for (const { scenario, wrong, directFailure } of cells) {
-    for (const what of wrong) yield `${scenario.id}: ${what}`
-    if (directFailure !== null) yield `${scenario.id}: directly: ${directFailure}`
-  }
+/** Lists what fails, each with the names of the scenarios that fail in this way. */
+function listNotes({ client, cells }: Row): string[] {
+  const failures = [
+    ...Object.entries(client.cannot ?? {}).map(([title, why]) => ({ name: title, what: why ?? '' })),
+    ...cells.flatMap(({ scenario: { id }, wrong, directFailure }) => [
+      ...wrong.map((what) => ({ name: id, what })),
+      ...(directFailure === null ? [] : [{ name: id, what: `directly: ${directFailure}` }]),
+    ]),
+  ]
+  return [...Map.groupBy(failures, ({ what }) => what)].map(
+    ([what, notes]) => `${notes.map(({ name }) => name).join('; ')}: ${what}`,
+  )
 }
 
 const printLanguage = ({ python }: Client): string => (python === undefined ? '' : ', Python')
@@ -47,11 +53,30 @@ const isRow = (client: Client, line: string): boolean =>
   line.includes(` | ${client.protocol} | `) &&
   line.includes(', Python | ') === (client.python !== undefined)
 
+const splitCells = (line: string): string[] => line.slice(2, -3).split(' | ')
+
+/** Returns a row of its own for each protocol of a row. */
+function splitRow(line: string): string[] {
+  if (!line.startsWith('| `')) return [line]
+  const [client = '', protocols = '', ...cells] = splitCells(line)
+  return protocols.split(', ').map((protocol) => renderRow([client, protocol, ...cells]))
+}
+
+/** Makes one row of those of a client that differ only in their protocol. */
+function mergeRows(lines: readonly string[]): string[] {
+  const rows = lines.map(splitCells)
+  const groups = Map.groupBy(rows, ([client, , ...cells]) => [client, ...cells].join())
+  return [...groups.values()].map((group) => {
+    const [[client = '', , ...cells] = []] = group
+    return renderRow([client, group.map(([, protocol]) => protocol).join(', '), ...cells])
+  })
+}
+
 /** Rows of clients that were not run stay as they were. */
 function renderTable(rows: readonly Row[], former: string): string {
   const scenarios = CLIENTS.flatMap((client) => listScenarios(client, [0]))
   const titles = [...new Set(scenarios.map(({ title }) => title))]
-  const lines = former.split(/(?<=\n)/)
+  const lines = former.split(/(?<=\n)/).flatMap(splitRow)
   const head = ['client', 'protocol', ...titles]
   const parts = CLIENTS.map((client) => {
     const row = rows.find((one) => one.client === client)
@@ -69,10 +94,10 @@ function renderTable(rows: readonly Row[], former: string): string {
           ...titles.map((title) => renderCell(client, title, findCells(title))),
         ]),
       ],
-      notes: [...listNotes(row)].map((note) => `${printName(client)}${note.replaceAll(/\s+/g, ' ')}\n`),
+      notes: listNotes(row).map((note) => `${printName(client)}${note.replaceAll(/\s+/g, ' ')}\n`),
     }
   })
-  const body = parts.flatMap((part) => part.body)
+  const body = mergeRows(parts.flatMap((part) => part.body))
   const notes = parts.flatMap((part) => part.notes)
   const table = [renderRow(head), renderRow(head.map(() => '---')), ...body].join('')
   return notes.length === 0 ? table : `${table}\n${notes.join('')}`

@@ -4,21 +4,22 @@ export interface Area {
   /** Patterns of files. */
   readonly code: readonly string[]
   readonly tests: readonly string[]
+  /** Modules, or tests, keep something from run to run. */
+  readonly hasState?: true
+  /** More than a test takes on a busy machine: one that waits for ever has noticed the mutant. 10 by default. */
+  readonly testSeconds?: number
 }
 
 export const AREAS: readonly Area[] = [
   {
     name: 'pricing',
-    code: ['src/core/pricing/*.ts', 'src/core/media/pricing.ts', 'src/core/payments/price.ts'],
-    tests: [
-      'test/src/core/pricing.test.ts',
-      'test/src/core/media.test.ts',
-      'test/src/core/call-log.test.ts',
-      'test/src/core/routing.test.ts',
-      'test/src/protocols/usage.test.ts',
-      'test/src/payments.test.ts',
-      'test/pipelines/chat/usage.test.ts',
-    ],
+    code: ['src/core/pricing/*.ts'],
+    tests: ['test/src/core/token-counts.test.ts', 'test/src/core/pricing.test.ts'],
+  },
+  {
+    name: 'media',
+    code: ['src/core/media/pricing.ts', 'src/core/payments/price.ts'],
+    tests: ['test/src/core/media.test.ts'],
   },
   {
     name: 'money',
@@ -27,22 +28,25 @@ export const AREAS: readonly Area[] = [
   },
   {
     name: 'limits',
-    code: ['src/core/limits/*.ts', 'src/limits/*.ts'],
-    tests: ['test/src/limits/limits.test.ts', 'test/src/core/routing.test.ts'],
+    code: ['src/core/limits/*.ts'],
+    tests: ['test/src/core/limits.test.ts'],
+  },
+  {
+    name: 'limiter',
+    code: ['src/limits/*.ts'],
+    tests: ['test/src/limits/processes-agree-on-limits.test.ts'],
   },
   {
     name: 'keys',
     code: ['src/core/keys/*.ts'],
     tests: ['test/src/core/keys.test.ts'],
+    hasState: true,
+    testSeconds: 120,
   },
   {
     name: 'wallet',
     code: ['src/credentials/wallet.ts', 'pipelines/calls/balance.ts', 'pipelines/accounts/balance.ts'],
-    tests: [
-      'test/src/core/pricing.test.ts',
-      'test/pipelines/calls/calls.test.ts',
-      'test/pipelines/accounts/accounts.test.ts',
-    ],
+    tests: ['test/pipelines/calls/money-and-limits-before-a-call.test.ts', 'test/src/core/pricing.test.ts'],
   },
   {
     name: 'budgets',
@@ -55,10 +59,17 @@ export const AREAS: readonly Area[] = [
   },
   {
     name: 'stages',
+    code: ['pipelines/chat/precharge.ts', 'pipelines/calls/{max-price,rate-limit}.ts'],
+    tests: [
+      'test/pipelines/chat/precharge.test.ts',
+      'test/pipelines/calls/money-and-limits-before-a-call.test.ts',
+    ],
+  },
+  {
+    name: 'calls',
     code: [
-      'pipelines/chat/precharge.ts',
       'pipelines/chat/select-model.ts',
-      'pipelines/calls/{claim,idempotency,max-price,rate-limit}.ts',
+      'pipelines/calls/{claim,idempotency}.ts',
       'pipelines/chat/forward/{call-record,charge,route-choice}.ts',
     ],
     tests: [
@@ -68,24 +79,44 @@ export const AREAS: readonly Area[] = [
       'test/pipelines/chat/other-models.test.ts',
       'test/pipelines/chat/forward.test.ts',
     ],
+    hasState: true,
+    testSeconds: 120,
   },
   {
     name: 'settlement',
     code: ['pipelines/settlement/*.ts'],
-    tests: ['test/pipelines/settlement/settlement.test.ts'],
+    tests: [
+      'test/pipelines/settlement/settlement-in-virtual-time.test.ts',
+      'test/simulation/wallets.test.ts',
+    ],
   },
   {
     name: 'tasks',
-    code: ['pipelines/tasks/**/*.ts'],
-    tests: ['test/pipelines/tasks/orders.test.ts', 'test/pipelines/tasks/ends.test.ts'],
+    code: [
+      'schemas/tasks/task.ts',
+      'pipelines/tasks/{task,transition}.ts',
+      'pipelines/tasks/end/{charge,deadline,end-task,settlement}.ts',
+    ],
+    tests: ['test/simulation/tasks/tasks-from-order-to-end.test.ts', 'test/pipelines/tasks/ends.test.ts'],
+    testSeconds: 120,
+  },
+  {
+    name: 'task-work',
+    code: [
+      'pipelines/tasks/{lost,order,poll,store,submit,worker}/*.ts',
+      'pipelines/tasks/end/cancel-upstream.ts',
+    ],
+    tests: [
+      'test/simulation/tasks/tasks-from-order-to-end.test.ts',
+      'test/pipelines/tasks/ends.test.ts',
+      'test/pipelines/tasks/orders.test.ts',
+    ],
+    hasState: true,
+    testSeconds: 120,
   },
   {
     name: 'conversations',
-    code: ['pipelines/chat/stored/*.ts', 'pipelines/chat/forward/response-notes.ts'],
-    tests: [
-      'test/pipelines/chat/stored.test.ts',
-      'test/pipelines/chat/requests.test.ts',
-      'test/pipelines/chat/forward.test.ts',
-    ],
+    code: ['pipelines/chat/stored/state.ts', 'pipelines/chat/forward/response-notes.ts'],
+    tests: ['test/pipelines/chat/stored.test.ts'],
   },
 ]

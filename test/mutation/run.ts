@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { UsageError } from '../../bench/harness/command-line.ts'
+import { KEPT_ENGINES_VARIABLE } from '../support/engines.ts'
 import { installPackages } from '../support/npm-packages.ts'
 import { runTestProgram } from '../support/program-run.ts'
 import { AREAS, type Area } from './areas.ts'
@@ -23,6 +24,12 @@ const REPORT = join(HERE, 'report.md')
 const AIM_PERCENT = 95
 /** More memory than loaded test files take is freed with their process. */
 const RUNS_PER_PROCESS = 300
+/** Of the simulations, which take many more in a run of tests. */
+const SEEDS = '1-12'
+const TEST_SECONDS = 10
+const DRY_RUN_MINUTES = 20
+/** Of a mutant, besides the usual time of its tests: long enough for a busy machine. Most loops end at a count before. */
+const TIME_LIMIT_MS = 30_000
 const SHOWN_CHARACTERS = 60
 
 /** What Stryker says of a mutant, as far as it is read here. */
@@ -91,7 +98,11 @@ async function testArea(stryker: string, area: Area): Promise<Outcome> {
       plugins: [join(HERE, 'runner.ts')],
       testRunner: 'tap-in-process',
       testRunnerNodeArgs: ['--no-warnings'],
-      tapInProcess: { files: area.tests },
+      tapInProcess: {
+        files: area.tests,
+        hasState: area.hasState === true,
+        testMs: 1000 * (area.testSeconds ?? TEST_SECONDS),
+      },
       coverageAnalysis: 'perTest',
       // Names and words: the types notice most of the names, and no rule depends on the words.
       mutator: { excludedMutations: ['StringLiteral'] },
@@ -100,8 +111,10 @@ async function testArea(stryker: string, area: Area): Promise<Outcome> {
       disableTypeChecks: false,
       concurrency: 1,
       maxTestRunnerReuse: RUNS_PER_PROCESS,
+      dryRunTimeoutMinutes: DRY_RUN_MINUTES,
+      timeoutMS: TIME_LIMIT_MS,
       tempDirName: temporary,
-      reporters: ['progress-append-only'],
+      reporters: ['progress-append-only', 'survivors'],
       logLevel: 'error',
       warnings: false,
     }).runMutationTest()
@@ -169,6 +182,8 @@ async function main(words: readonly string[]): Promise<number> {
   const areas = chooseAreas(words)
   const stryker = join(await installPackages(join(HERE, 'package.json')), STRYKER)
   process.env.TAP_TIMEOUT = '0'
+  process.env[KEPT_ENGINES_VARIABLE] = 'yes'
+  process.env.TOLLGATE_SEED = SEEDS
   const outcomes: Outcome[] = []
   for (const area of areas) {
     const outcome = await testArea(stryker, area)

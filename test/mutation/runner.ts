@@ -2,7 +2,7 @@
  * A plugin of Stryker that runs test files of tap in one process, again for each mutant, and of their tests only those that
  * reach it. To start a process for each mutant takes longer than the tests.
  */
-import { resolve } from 'node:path'
+import { relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import type { Test } from 'tap'
@@ -31,6 +31,14 @@ interface TestResult {
   readonly failureMessage: string
 }
 
+interface TapInProcessOptions {
+  readonly files: readonly string[]
+  /** Modules keep something from run to run. */
+  readonly hasState: boolean
+  /** The longest that a test within another may take. */
+  readonly testMs: number
+}
+
 type Body = (t: Test) => unknown
 
 // Tap tells its parent process of its time limit, and Stryker takes no messages but its own.
@@ -39,8 +47,14 @@ process.send = undefined
 const { default: t } = await import('tap')
 process.send = send
 
+/** What a property has not found by then, the tables beside it have to. */
+const PROPERTY_MS = 300
 // That a test fails is enough: to find its smallest case takes long.
-fc.configureGlobal({ ...fc.readConfigureGlobal(), endOnFailure: true })
+fc.configureGlobal({
+  ...fc.readConfigureGlobal(),
+  endOnFailure: true,
+  interruptAfterTimeLimit: PROPERTY_MS,
+})
 
 const SUCCESS = 0
 const FAILED = 1
@@ -53,10 +67,16 @@ const switches = shared.__stryker__
 class TapInProcess {
   static inject = ['options']
   readonly #files: readonly string[]
+  readonly #hasState: boolean
+  readonly #testMs: number
+  /** The tests that each file has, once it is loaded. */
+  readonly #tests = new Map<string, Parameters<Test['test']>[]>()
   #runs = 0
 
-  constructor({ tapInProcess: { files } }: { tapInProcess: { files: readonly string[] } }) {
+  constructor({ tapInProcess: { files, hasState, testMs } }: { tapInProcess: TapInProcessOptions }) {
     this.#files = files
+    this.#hasState = hasState
+    this.#testMs = testMs
     // The lines of TAP would fill a pipe that nobody reads.
     process.stdout.write = () => true
   }
@@ -72,8 +92,9 @@ class TapInProcess {
   }
 
   /**
-   * What modules keep from run to run may make a test fail that would pass, and pass that would fail. So a mutant that a used
-   * process does not notice, and one of which a test fails without it too, are tried again in a new process.
+   * What modules keep from run to run may make a test fail that would pass, and pass that would fail. So where they keep
+   * anything, a mutant that a used process does not notice, and one of which a test fails without it too, are tried again in a
+   * new process.
    */
   async mutantRun({ activeMutant, testFilter, hitLimit }: MutantRun) {
     const isNew = this.#runs === 0
@@ -85,7 +106,8 @@ class TapInProcess {
     if (hitLimit !== undefined && switches.hitCount! > hitLimit)
       return { status: 'timeout', reason: 'a loop has no end' }
     const failed = tests.filter(({ status }) => status === FAILED)
-    const isCertain = isNew || (failed.length > 0 && (await this.#passWithoutMutant(failed)))
+    const isCertain =
+      isNew || !this.#hasState || (failed.length > 0 && (await this.#passWithoutMutant(failed)))
     // Stryker begins a new process, and tries once more.
     if (!isCertain) throw new Error('the process is used')
     if (failed.length === 0) return { status: 'survived', nrOfTests: tests.length }
@@ -122,13 +144,15 @@ class TapInProcess {
         if (!isWanted(innerId) || (untilFailure && hasFailed())) return Promise.resolve()
         const body = rest.pop() as Body
         const run = async (inner: Test) => {
-          const outer = switches.currentTestId
           const startedAt = performance.now()
           switches.currentTestId = innerId
           wrap(inner, innerId, fileName)
+          if (untilFailure && id !== fileName) inner.setTimeout(this.#testMs)
           let failure: unknown
           inner.on('end', () => {
             running.delete(inner)
+            // Its first test begins while the body of a test still runs, so only the end of a test says whose turn it is.
+            switches.currentTestId = id === fileName ? undefined : id
             results.push({
               id: innerId,
               name: innerId,
@@ -143,40 +167,78 @@ class TapInProcess {
           } catch (error) {
             failure = error
             throw error
-          } finally {
-            switches.currentTestId = outer
           }
         }
         return (own as (...given: unknown[]) => unknown)(name, ...rest, run)
       }) as unknown as Test['test']
     }
     const begin = t.test.bind(t) as Test['test']
-    const ofRoot = { test: t.test, teardown: t.teardown, beforeEach: t.beforeEach, setTimeout: t.setTimeout }
     for (const file of this.#files) {
       if (!isWanted(file) || (untilFailure && results.some(({ status }) => status === FAILED))) continue
       await begin(file, async (test) => {
         wrap(test, file, file)
-        Object.assign(t, {
-          test: test.test,
-          teardown: test.teardown.bind(test),
-          beforeEach: test.beforeEach.bind(test),
-          setTimeout: test.setTimeout.bind(test),
-        })
         const startedAt = performance.now()
         try {
-          await import(`${pathToFileURL(resolve(file))}?run=${this.#runs}`)
+          await this.#runFile(file, test)
         } catch (error) {
           const timeSpentMs = performance.now() - startedAt
           const failureMessage = String(error)
           results.push({ id: file, name: file, fileName: file, timeSpentMs, status: FAILED, failureMessage })
-        } finally {
-          Object.assign(t, ofRoot)
         }
         test.on('end', () => running.delete(test))
       })
     }
     return results
   }
+
+  /** Loads a file, or runs again the tests that it had: where modules keep nothing, neither do test files. */
+  async #runFile(file: string, test: Test): Promise<void> {
+    const known = this.#hasState ? undefined : this.#tests.get(file)
+    if (known !== undefined) {
+      for (const given of known) void test.test(...given)
+      return
+    }
+    const tests: Parameters<Test['test']>[] = []
+    const { test: own, teardown, beforeEach, setTimeout } = t
+    const ofRoot = { test: own, teardown, beforeEach, setTimeout }
+    const note = (...given: Parameters<Test['test']>) => {
+      tests.push(given)
+      return test.test(...given)
+    }
+    Object.assign(t, {
+      test: note,
+      teardown: test.teardown.bind(test),
+      beforeEach: test.beforeEach.bind(test),
+      setTimeout: test.setTimeout.bind(test),
+    })
+    try {
+      await import(`${pathToFileURL(resolve(file))}?run=${this.#runs}`)
+      this.#tests.set(file, tests)
+    } finally {
+      Object.assign(t, ofRoot)
+    }
+  }
 }
 
-export const strykerPlugins = [{ kind: 'TestRunner', name: 'tap-in-process', injectableClass: TapInProcess }]
+interface TestedMutant {
+  readonly fileName: string
+  readonly status: string
+  readonly replacement: string
+  readonly location: { readonly start: { readonly line: number; readonly column: number } }
+}
+
+/** Says where a mutant survives as soon as it does: a run takes long. */
+class SurvivorReporter {
+  onMutantTested({ fileName, status, replacement, location: { start } }: TestedMutant): void {
+    if (status !== 'Survived' && status !== 'NoCoverage' && status !== 'Timeout') return
+    const place = `${relative(process.cwd(), fileName)}:${start.line}:${start.column + 1}`
+    process.stdout.write(
+      `${status.toLowerCase()}  ${place}  →  ${replacement.replace(/\s+/g, ' ').slice(0, 60)}\n`,
+    )
+  }
+}
+
+export const strykerPlugins = [
+  { kind: 'TestRunner', name: 'tap-in-process', injectableClass: TapInProcess },
+  { kind: 'Reporter', name: 'survivors', injectableClass: SurvivorReporter },
+]

@@ -27,3 +27,9 @@ export class Random {
     return of[this.int(0, of.length - 1)]!
   }
 }
+
+/** Returns the seeds that `TOLLGATE_SEED` has, such as `7` or `1-40`; null without it. */
+export function readSeeds(): number[] | null {
+  const [from, to = from] = process.env.TOLLGATE_SEED?.split('-').map(Number) ?? []
+  return from === undefined ? null : Array.from({ length: to! - from + 1 }, (_, at) => from + at)
+}

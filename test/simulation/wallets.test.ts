@@ -1,10 +1,10 @@
-/** Wallets in virtual time. `TOLLGATE_SEED=<seed>` runs that seed alone. */
+/** Wallets in virtual time. `TOLLGATE_SEED=<seed>` runs that seed alone, `TOLLGATE_SEED=<first>-<last>` those. */
 
 import t from 'tap'
 import { ESTIMATES } from '../../schemas/config/catalog.ts'
 import { MUTATIONS } from './faults.ts'
 import { PAID_CALL_MUTATIONS, simulatePaidCalls } from './paid-calls.ts'
-import { Random } from './random.ts'
+import { Random, readSeeds } from './random.ts'
 import { runSeeds } from './run-seeds.ts'
 import { simulateWallet, WALLET_MUTATIONS } from './wallets.ts'
 import { simulate } from './world.ts'
@@ -14,19 +14,18 @@ t.test('wallet and settlement', async (t) => {
   // and within steps, machines lose power, disks fill, engines go and come back without their data, messages are lost,
   // doubled and late. The journal, both ends of the settlement pipeline, the credentials and the wallet views are the
   // real ones; files, NATS and PostgreSQL are models.
-  //
-  // `TOLLGATE_SEED=<seed>` runs that seed alone.
-  const RUNS = 1_000
+  const RUNS = 300
   /** Seeds within which each error that is put in must be found. */
   const RUNS_PER_MUTATION = 300
 
-  const given = process.env.TOLLGATE_SEED
+  const given = readSeeds()
 
-  if (given !== undefined) {
-    t.test(`seed ${given}`, async (t) => {
-      const { problems } = await simulate(Number(given))
-      t.same(problems, [])
-    })
+  if (given !== null) {
+    for (const seed of given)
+      t.test(`seed ${seed}`, async (t) => {
+        const { problems } = await simulate(seed)
+        t.same(problems, [])
+      })
   } else {
     t.test(
       `${RUNS} seeds: one row a call, one charge at most, all sums agree, nothing is open`,
@@ -58,14 +57,12 @@ t.test('wallet and settlement', async (t) => {
 t.test('wallet in both profiles', async (t) => {
   // * A wallet never falls below its documented bound, by either formula of the estimate, with stored conversations, clients
   // that leave early, and reasoning next to the limit. See docs/architecture.md, "The bound".
-  //
-  // `TOLLGATE_SEED=<seed>` runs that seed alone.
-  const RUNS = 150
+  const RUNS = 50
   /** Seeds within which each error that is put in must be found. */
   const RUNS_PER_MUTATION = 300
 
-  const given = process.env.TOLLGATE_SEED
-  const seeds = given === undefined ? Array.from({ length: RUNS }, (_, at) => at + 1) : [Number(given)]
+  const given = readSeeds()
+  const seeds = given ?? Array.from({ length: RUNS }, (_, at) => at + 1)
 
   for (const mode of ESTIMATES)
     t.test(`${mode}: the balance never falls below minus the documented bound`, async (t) => {
@@ -79,7 +76,7 @@ t.test('wallet in both profiles', async (t) => {
         sums.dearer += dearer
       }
       t.same(failures.slice(0, 3), [])
-      if (given === undefined)
+      if (given === null)
         t.ok(sums.admitted > RUNS && sums.refused > RUNS && sums.dearer > 0, JSON.stringify(sums))
     })
 
@@ -95,14 +92,12 @@ t.test('wallet in both profiles', async (t) => {
 t.test('wallet over processes', async (t) => {
   // * A wallet that many processes serve at once never falls below its documented bound: one hundredth of its highest balance
   // for each process.
-  //
-  // `TOLLGATE_SEED=<seed>` runs that seed alone.
   const RUNS = 2_000
   /** Seeds within which each error that is put in must be found. */
   const RUNS_PER_MUTATION = 500
 
-  const given = process.env.TOLLGATE_SEED
-  const seeds = given === undefined ? Array.from({ length: RUNS }, (_, at) => at + 1) : [Number(given)]
+  const given = readSeeds()
+  const seeds = given ?? Array.from({ length: RUNS }, (_, at) => at + 1)
 
   t.test('the balance never falls below minus the documented bound', async (t) => {
     const failures: string[] = []
@@ -115,7 +110,7 @@ t.test('wallet over processes', async (t) => {
       sums.refused += refused
     }
     t.same(failures.slice(0, 5), [])
-    if (given === undefined)
+    if (given === null)
       t.ok(sums.alone > RUNS && sums.shared > RUNS && sums.refused > RUNS, JSON.stringify(sums))
   })
 

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { type Prompt, writeScript } from '../../simulator/answers/script.ts'
 import type { Frame } from '../../simulator/answers/sse.ts'
 import { Ticker } from '../../simulator/answers/ticker.ts'
-import { seededRandom, tokensOfJson, tokensOfLiteral } from '../../simulator/answers/words.ts'
+import { makeSeededRandom, tokensOfJson, tokensOfLiteral } from '../../simulator/answers/words.ts'
 import type { CallStats } from '../../simulator/calls.ts'
 import { type Dialect, jsonAnswer, SimulatedFailure } from '../../simulator/dialect.ts'
 import { DIALECTS } from '../../simulator/dialects.ts'
@@ -628,7 +628,7 @@ t.test('determinism', async (t) => {
   })
 
   t.test('the generator is even enough and never reaches one', async (t) => {
-    const random = seededRandom(42)
+    const random = makeSeededRandom(42)
     const drawn = Array.from({ length: 10_000 }, random)
     t.ok(drawn.every((number) => number >= 0 && number < 1))
     const mean = drawn.reduce((sum, number) => sum + number, 0) / drawn.length

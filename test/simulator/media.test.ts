@@ -1,6 +1,6 @@
 /** Simulated images, videos, speech and music. */
 import t from 'tap'
-import { drawPng, filmMp4, playedSeconds, soundMp3 } from '../../simulator/media/samples.ts'
+import { drawPng, filmMp4, soundMp3, toPlayedSeconds } from '../../simulator/media/samples.ts'
 import { FormError, readForm } from '../../simulator/requests.ts'
 import type { Json } from './dialects-support.ts'
 import { complaintsOfDecoder, readMp3, readMp4, readPng } from './media/probe.ts'
@@ -896,8 +896,8 @@ t.test('made files open', async (t) => {
   t.test('a sound lasts as long as was asked for, to 24 ms', async (t) => {
     for (const seconds of [0.5, 1, 63.2, 198.44]) {
       const file = soundMp3({ seconds, seed: 5 })
-      t.equal(readMp3(file).seconds, playedSeconds(seconds))
-      t.ok(Math.abs(playedSeconds(seconds) - seconds) <= 0.024, `${seconds} s`)
+      t.equal(readMp3(file).seconds, toPlayedSeconds(seconds))
+      t.ok(Math.abs(toPlayedSeconds(seconds) - seconds) <= 0.024, `${seconds} s`)
       opens(t, file, `${seconds} s`)
     }
     t.notSame(soundMp3({ seconds: 1, seed: 1 }), soundMp3({ seconds: 1, seed: 2 }))

@@ -2,7 +2,7 @@
  * A browser for tests of the console. Every test has a separate context with separate cookies; an error in the page's
  * console fails the test.
  */
-import { copyFileSync, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import axe, { type Result } from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
@@ -10,12 +10,13 @@ import t from 'tap'
 import { findChromium } from './chromium-binary.ts'
 
 const SCREENSHOTS = fileURLToPath(new URL('../screenshots/', import.meta.url))
-const DOCS = new URL('../../docs/', import.meta.url)
 const HEIGHT = 900
 /** What a page does not show by then never comes. Generous, as machines that run tests are busy. */
 const ACTION_BOUND_MS = 30_000
 const WIDE = 1440
-const NARROW = 360
+/** Beside the navigation a page has less room than on many a tablet. */
+const MEDIUM = 1024
+const NARROW = 390
 /** Axe's own words for what keeps people from using a page. */
 const GRAVE = ['serious', 'critical']
 /** A refusal of the API, or of a card, is an answer, which the page shows; Chromium reports it as an error all the same. */
@@ -110,13 +111,15 @@ export async function addAuthenticator(page: Page): Promise<void> {
 }
 
 /**
- * Photographs a page in both themes on a desk and on a telephone, and checks it in each theme and at each width:
+ * Photographs a page in both themes on a desk, on a smaller screen and on a telephone, and checks it in each theme and at each width:
  * axe finds nothing serious, and nothing sticks out at the side.
  */
 export async function inspectPage(t: Assertions, page: Page, name: string): Promise<void> {
   for (const [colorScheme, width] of [
     ['light', WIDE],
     ['dark', WIDE],
+    ['dark', MEDIUM],
+    ['light', MEDIUM],
     ['dark', NARROW],
     ['light', NARROW],
   ] as const) {
@@ -129,11 +132,6 @@ export async function inspectPage(t: Assertions, page: Page, name: string): Prom
   }
   await page.emulateMedia({ colorScheme: null, reducedMotion: null })
   await page.setViewportSize({ width: WIDE, height: HEIGHT })
-}
-
-/** Copies a screenshot to the documents, where TOLLGATE_PICTURES asks for it. */
-export function keepPicture(name: string, file: string): void {
-  if (process.env.TOLLGATE_PICTURES === '1') copyFileSync(`${SCREENSHOTS}${name}.png`, new URL(file, DOCS))
 }
 
 async function takeScreenshot(page: Page, name: string): Promise<void> {

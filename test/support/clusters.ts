@@ -15,12 +15,19 @@ import { startEmbedded } from '../../src/embedded/start.ts'
 
 const run = promisify(execFile)
 
-const CLUSTER_CHOICES = fileURLToPath(new URL('../../src/embedded/postgres/cluster.ts', import.meta.url))
+/** What a template is made by, besides the migrations. */
+const CHOICES = [
+  '../../src/embedded/postgres/cluster.ts',
+  '../../src/postgres/roles.ts',
+  import.meta.url,
+].map((file) => fileURLToPath(new URL(file, import.meta.url)))
 const SCHEMA_FOLDERS = ['migrations', 'functions'].map((folder) =>
   fileURLToPath(new URL(`../../src/postgres/${folder}`, import.meta.url)),
 )
-/** A database that nobody uses, migrated: what others beside it are copied from. */
+/** A database that nobody uses, migrated, with its grants: what others beside it are copied from. */
 export const MIGRATED_DATABASE = 'migrated'
+/** Of the service's role in all of them. */
+export const SERVICE_PASSWORD = 'test'
 /** More than run at a time are not worth their place on the disk. */
 const MAX_KEPT_CLUSTERS = 8
 
@@ -80,7 +87,8 @@ function differences(cluster: string, fresh: string, folder = '.'): string[] {
 
 /** For this version, this user, these choices, migrations and functions. */
 async function templateName(): Promise<string> {
-  const choices = createHash('sha256').update(await readFile(CLUSTER_CHOICES))
+  const choices = createHash('sha256')
+  for (const file of CHOICES) choices.update(await readFile(file))
   for (const folder of SCHEMA_FOLDERS)
     for (const name of (await readdir(folder)).sort())
       choices.update(`${name}\n`).update(await readFile(join(folder, name)))
@@ -100,8 +108,8 @@ async function makeTemplate(template: string, aside: string): Promise<void> {
 }
 
 async function makeMigrated(databaseUrl: string): Promise<void> {
-  const [{ migrate }, { default: postgres }] = await Promise.all([
-    import('../../src/postgres/migrate.ts'),
+  const [{ migrateEmbedded }, { default: postgres }] = await Promise.all([
+    import('../../src/postgres/roles.ts'),
     import('postgres'),
   ])
   const url = new URL(databaseUrl)
@@ -114,7 +122,7 @@ async function makeMigrated(databaseUrl: string): Promise<void> {
     await sql`ALTER SYSTEM SET fsync = off`
     await sql`ALTER SYSTEM SET full_page_writes = off`
     await sql`SELECT pg_reload_conf()`
-    await migrate(databaseUrl)
+    await migrateEmbedded(databaseUrl, SERVICE_PASSWORD)
     await sql`CREATE DATABASE ${sql(MIGRATED_DATABASE)} TEMPLATE ${sql(migrated)}`
   } finally {
     await sql.end()

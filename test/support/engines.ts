@@ -3,6 +3,8 @@ import { mkdirSync, readdirSync } from 'node:fs'
 import { mkdir, rm, symlink } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { jetstreamManager } from '@nats-io/jetstream'
+import { connect as connectNats } from '@nats-io/transport-node'
 import postgres from 'postgres'
 import { ENGINE_NAMES, type EngineEvent, type EngineName } from '../../src/embedded/engine.ts'
 import { readPrivateJson } from '../../src/embedded/private-file.ts'
@@ -46,9 +48,52 @@ export interface EngineOptions {
  * test process is killed: the kernel sends each its signal then.
  * PostgreSQL starts on a cluster that is as new but for its migrated database, and does not wait for the disk.
  */
-export async function startEngines(
+export async function startEngines(t: Teardown, options: EngineOptions = {}): Promise<TestEngines> {
+  const names = options.only ?? ENGINE_NAMES
+  if (process.env[KEPT_ENGINES_VARIABLE] === undefined || !names.every((name) => KEPT_ENGINES.includes(name)))
+    return startOwn(t, options)
+  const key = names.join()
+  const engines = kept.get(key) ?? (await startOwn({ teardown() {} }, options))
+  kept.set(key, engines)
+  return renewEngines(engines, names)
+}
+
+/** Set in a process that repeats tests: engines stay for the next run of them, until the process ends. */
+export const KEPT_ENGINES_VARIABLE = 'TEST_KEPT_ENGINES'
+const KEPT_ENGINES: readonly EngineName[] = ['postgres', 'nats']
+const kept = new Map<string, TestEngines>()
+
+/** Runs engines that were used, with a database of their own and without streams. */
+async function renewEngines(engines: TestEngines, names: readonly EngineName[]): Promise<TestEngines> {
+  const health = engines.readHealth()
+  for (const name of names) if (health[name]?.state === 'stopped') await engines.startEngine(name)
+  if (names.includes('nats')) await removeStreams(engines.natsUrl)
+  if (!names.includes('postgres')) return engines
+  await removeDatabases(engines.databaseUrl)
+  return Object.create(engines, { databaseUrl: { value: await migratedDatabase(engines.databaseUrl) } })
+}
+
+async function removeStreams(natsUrl: string): Promise<void> {
+  const { host, username, password } = new URL(natsUrl)
+  const connection = await connectNats({ servers: host, user: username, pass: password })
+  const { streams } = await jetstreamManager(connection)
+  for await (const { config } of streams.list()) await streams.delete(config.name)
+  await connection.close()
+}
+
+async function removeDatabases(databaseUrl: string): Promise<void> {
+  const sql = postgres(databaseUrl, { max: 1 })
+  try {
+    const found = await sql`SELECT datname FROM pg_database WHERE datname LIKE 'test\\_%'`
+    for (const { datname } of found) await sql`DROP DATABASE ${sql(datname)} WITH (FORCE)`
+  } finally {
+    await sql.end()
+  }
+}
+
+async function startOwn(
   t: Teardown,
-  { only, withCallLog = only === undefined }: EngineOptions = {},
+  { only, withCallLog = only === undefined }: EngineOptions,
 ): Promise<TestEngines> {
   const names = only ?? ENGINE_NAMES
   const dataDir = await testDataDir(t)

@@ -12,7 +12,7 @@ import { LENT_ENVIRONMENT, type Loan, ServicePool } from './service-pool.ts'
 
 const LOOPBACK = '127.0.0.1'
 /** Set for the files of one run: the port where services are lent. */
-export const LENDER_PORT_VARIABLE = 'TEST_LENDER_PORT'
+const LENDER_PORT_VARIABLE = 'TEST_LENDER_PORT'
 
 /** What a borrower gets of its service. */
 interface Terms {
@@ -24,7 +24,8 @@ interface Terms {
 }
 
 export interface Lender {
-  readonly port: number
+  /** For the files that borrow. */
+  readonly env: Readonly<Record<string, string>>
   /** Ends every service. */
   close(): Promise<void>
 }
@@ -41,7 +42,7 @@ export async function startLender(): Promise<Lender> {
   server.listen(0, LOOPBACK)
   await once(server, 'listening')
   return {
-    port: (server.address() as AddressInfo).port,
+    env: { [LENDER_PORT_VARIABLE]: String((server.address() as AddressInfo).port) },
     async close() {
       server.close()
       for (const socket of sockets) socket.destroy()

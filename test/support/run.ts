@@ -1,7 +1,7 @@
 /**
  * Runs the tests that are named, by file or folder; with `--all` every test; with `--unit` those of pure code; else all
  * that need neither the whole service nor a browser. `--with=FOLDER,FOLDER` adds those of folders. Prints one page; all
- * output goes to a file. A test file is a program that prints TAP; files of pure code in one folder share a process. The
+ * output goes to a file. A test file is a program that prints TAP; the files of most folders share a process. The
  * kernel ends it when this process ends, however that is, and so it ends the services that are lent to the tests
  * meanwhile.
  */
@@ -22,7 +22,6 @@ import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { endWithUs } from '../../src/embedded/programs.ts'
 import { findChromium } from './chromium-binary.ts'
-import { LENDER_PORT_VARIABLE, startLender } from './lend-services.ts'
 import { FILE_COMMENT, TapPage } from './tap-page.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -38,7 +37,7 @@ const OUTPUTS_KEPT_MS = 86_400_000
 const BROWSER_TESTS = 'test/browser'
 /** Of the whole service, from the outside, and those that measure for a minute. */
 const LONG = [BROWSER_TESTS, 'test/chaos', 'test/end-to-end', 'test/specification', 'test/growth']
-/** Of pure code: they start no engine. Those of one folder share a process: to load it takes as long as their tests. */
+/** Of pure code: they start no engine. */
 const UNIT = [
   'test/console.test.ts',
   'test/schemas.test.ts',
@@ -52,6 +51,35 @@ const UNIT = [
   'test/src/openapi.test.ts',
   'test/src/payments.test.ts',
   'test/src/protocols',
+]
+/** Beside those of pure code: the files below each of these folders share a process. */
+const SHARED = [
+  'test/bench',
+  'test/docs',
+  'test/pipelines/chat',
+  'test/pipelines/knowledge',
+  'test/pipelines/media',
+  'test/simulation',
+  'test/simulator',
+  'test/src/cli',
+  'test/src/embedded',
+  'test/src/http',
+  'test/src/postgres',
+  'test/src/server',
+  'test/src/storage',
+  'test/src/upstream',
+]
+/** They take longest: each begins at once, in a process of its own. */
+const ALONE = [
+  'test/pipelines/call-log/copy.test.ts',
+  'test/src/cli/processes.test.ts',
+  'test/pipelines/tasks/ends.test.ts',
+  'test/pipelines/call-log/rebuild.test.ts',
+  'test/pipelines/call-log/reading.test.ts',
+  'test/src/protocols/round-trip.test.ts',
+  'test/src/postgres/servers.test.ts',
+  'test/src/postgres/connection.test.ts',
+  'test/pipelines/notifications/events-outlive-kills.test.ts',
 ]
 const ALL = '--all'
 const UNIT_ONLY = '--unit'
@@ -103,10 +131,17 @@ async function prepareBrowserTests(): Promise<void> {
   await once(spawn(process.execPath, [CONSOLE_BUILD], { stdio: 'inherit' }), 'exit')
 }
 
-/** Returns the files by the process that runs them; those of many files come first. */
+/**
+ * Returns the files by the process that runs them: loading what a folder tests takes as long as most of its tests. A
+ * process that runs many files begins early.
+ */
 function groupByProcess(files: readonly string[]): string[][] {
-  const groups = Map.groupBy(files, (file) => (isIn(UNIT, file) ? dirname(file) : file))
-  return [...groups.values()].sort((a, b) => b.length - a.length)
+  const first = ALONE.filter((file) => files.includes(file)).map((file) => [file])
+  const others = files.filter((file) => !ALONE.includes(file))
+  const folderOf = (file: string) =>
+    isIn(UNIT, file) ? dirname(file) : SHARED.find((folder) => isIn([folder], file))
+  const groups = Map.groupBy(others, (file) => folderOf(file) ?? file)
+  return [...first, ...[...groups.values()].sort((a, b) => b.length - a.length)]
 }
 
 /** Returns the lines that each file printed, of those that one process ran; none for a file that it did not come to. */
@@ -139,13 +174,15 @@ function outputPath(): string {
 const words = process.argv.slice(2)
 const files = [...new Set(chooseTests(words))]
 if (files.some((path) => path.startsWith(BROWSER_TESTS))) await prepareBrowserTests()
-const lender = await startLender()
+// What lends services loads most of the program, which files that need none should not wait for.
+const needsServices = files.some((path) => isIn(LONG, path))
+const lender = needsServices ? await (await import('./lend-services.ts')).startLender() : null
 const startedAt = performance.now()
 const path = outputPath()
 const output = createWriteStream(path)
 const env = {
   ...process.env,
-  [LENDER_PORT_VARIABLE]: String(lender.port),
+  ...lender?.env,
   NODE_COMPILE_CACHE: join(CACHE, 'compiled'),
   TAP_TIMEOUT: String(TIME_LIMIT_SECONDS),
 }
@@ -195,7 +232,7 @@ const runNext = async () => {
   for (const group of waiting) if (endedBy === null) await runFiles(group)
 }
 await Promise.all(Array.from({ length: jobs }, runNext))
-await lender.close()
+await lender?.close()
 output.end()
 
 const seconds = Math.round((performance.now() - startedAt) / 1000)

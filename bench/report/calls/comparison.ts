@@ -8,11 +8,16 @@ import { computeMedian, type Results, type SubjectRecord, toFailure } from './re
 const LEFT_OUT = ['direct', 'uws-undici', 'uws-client', 'tollgate-no-settlement', 'tollgate-stored-first']
 const REASON_CHARACTERS = 80
 
+/** Figures that are counts. */
+const WHOLE = ['processes']
+const print = (metric: string, value: number | null): string =>
+  value !== null && WHOLE.includes(metric) ? String(value) : figure(value)
+
 /** Returns a figure, or why there is none. */
 const printFigure = (results: Results, subject: string, workload: string, metric: string): string => {
   const reason = toFailure(results, workload, subject)
   return reason === null
-    ? figure(computeMedian(results, workload, subject, metric))
+    ? print(metric, computeMedian(results, workload, subject, metric))
     : `failed (${reason.replace(/\s+/g, ' ').slice(0, REASON_CHARACTERS)})`
 }
 
@@ -76,7 +81,7 @@ const listLosses = (results: Results, subjects: readonly SubjectRecord[], rows: 
         .sort((one, other) => sign * (one.value! - other.value!))
       if (best === undefined) return []
       const of = metrics.length === 1 ? '' : ` (${metric.slice(0, 3)})`
-      return [[title + of, figure(own), `${figure(best.value)} (${best.subject.title})`]]
+      return [[title + of, print(metric, own), `${print(metric, best.value)} (${best.subject.title})`]]
     }),
   )
 
@@ -85,15 +90,15 @@ export const comparisonTables = (results: Results): Table[] => {
     ({ name, skipped }) => skipped === null && !LEFT_OUT.includes(name),
   )
   const columns = ['', ...subjects.map(({ title }) => title)]
-  const print = (part: Results, rows: readonly Row[]) =>
+  const printRows = (part: Results, rows: readonly Row[]) =>
     rows.map((row) => printRow(part, subjects, row)).filter(isMeasured)
   const speed = inEachPlacement(results, (part, where) => ({
     title: `Side by side: speed${where}`,
     columns,
-    rows: print(part, SPEED),
+    rows: printRows(part, SPEED),
   }))
   const work = ['what it does with a call', ...subjects.map((subject) => subject.work)]
-  const size = print(results, SIZE)
+  const size = printRows(results, SIZE)
   const sizes = {
     title: 'Side by side: work and size',
     columns,
@@ -102,7 +107,7 @@ export const comparisonTables = (results: Results): Table[] => {
   const losses = inEachPlacement(results, (part, where) => ({
     title: `Where Tollgate loses${where}`,
     columns: ['', 'Tollgate', 'the best other gateway'],
-    rows: listLosses(part, subjects, [...SPEED, ...SIZE]),
+    rows: [...listLosses(part, subjects, SPEED), ...listLosses(results, subjects, SIZE)],
   }))
   return [...speed, sizes, ...losses].filter(({ rows }) => rows.length > 0)
 }

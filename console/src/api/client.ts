@@ -95,6 +95,24 @@ export function linkTo<Name extends OperationName>(name: Name, input: InputOf<Na
   return `${MANAGEMENT_PATH}${path}${query.size > 0 ? `?${query}` : ''}`
 }
 
+/** Answers that were asked for before their pages could ask, by URL; each is taken once. */
+const early = new Map<string, Promise<Response>>()
+
+/** Sends a request that a page will make, while the code of the page is loading. */
+export function requestEarly<Name extends ReadName>(name: Name, input: InputOf<Name>): void {
+  const url = linkTo(name, input)
+  const answer = fetch(url, { credentials: 'same-origin' })
+  // The page that takes it says what went wrong.
+  answer.catch(() => undefined)
+  early.set(url, answer)
+}
+
+function takeEarly(url: string): Promise<Response> | undefined {
+  const answer = early.get(url)
+  early.delete(url)
+  return answer
+}
+
 interface RequestOptions {
   readonly signal?: AbortSignal
   /** Makes the operation take place once, however often the request is sent. */
@@ -107,6 +125,20 @@ interface Sent extends RequestOptions {
   readonly query: readonly (readonly [string, unknown])[]
   readonly headers?: Record<string, string>
   readonly body?: string | FormData
+}
+
+/** Asks the service, and notes whether it answers. @throws ApiError without an answer */
+export async function reach(url: string, init: RequestInit): Promise<Response> {
+  try {
+    const response = await ((init.method === 'GET' && takeEarly(url)) || fetch(url, init))
+    onlineManager.setOnline(true)
+    return response
+  } catch (error) {
+    if (init.signal?.aborted) throw error
+    onlineManager.setOnline(false)
+    const message = t('The service cannot be reached. Check your connection, and try again.')
+    throw new ApiError(UNREACHABLE, UNREACHABLE_CODE, message, null)
+  }
 }
 
 /** A session may end between two questions. */
@@ -125,8 +157,9 @@ async function send<Answer>(method: string, path: string, sent: Sent): Promise<A
       null,
     )
   const query = new URLSearchParams(sent.query.map(([name, value]) => [name, String(value)]))
+  const url = `${MANAGEMENT_PATH}${path}${query.size > 0 ? `?${query}` : ''}`
   const attempt = () =>
-    fetch(`${MANAGEMENT_PATH}${path}${query.size > 0 ? `?${query}` : ''}`, {
+    reach(url, {
       method,
       credentials: 'same-origin',
       headers: {
@@ -136,15 +169,9 @@ async function send<Answer>(method: string, path: string, sent: Sent): Promise<A
       },
       body: sent.body,
       signal: sent.signal,
-    }).catch((error: unknown) => {
-      if (sent.signal?.aborted) throw error
-      const message = t('The service cannot be reached. Check your connection, and try again.')
-      onlineManager.setOnline(false)
-      throw new ApiError(UNREACHABLE, UNREACHABLE_CODE, message, null)
     })
   for (let asked = 0; ; asked += 1) {
     const response = await attempt()
-    onlineManager.setOnline(true)
     if (response.ok) return (await response.json()) as Answer
     const error = await readError(response)
     const question = sent.isSilent || asked === MAX_QUESTIONS ? undefined : findQuestion(error)

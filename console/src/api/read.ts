@@ -72,8 +72,8 @@ function keepLive(name: ReadName) {
   }
 }
 
-/** Keeps on the page what was read before the service went away: the frame says that it is away. */
-const keepShown = <Result extends { data: unknown; error: Error | null }>(result: Result): Result =>
+/** Keeps on the page what was read before the service went down: the frame says so. */
+export const keepShown = <Result extends { data: unknown; error: Error | null }>(result: Result): Result =>
   result.data !== undefined && result.error !== null && isUnreachable(result.error)
     ? { ...result, status: 'success', isSuccess: true, isError: false, isRefetchError: false, error: null }
     : result

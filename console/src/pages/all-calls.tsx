@@ -12,8 +12,8 @@ import { Field, Form } from '../ui/form.tsx'
 import { listNames, PageHeader, StatusBadge } from '../ui/states.tsx'
 import { type Column, ListPanel } from '../ui/table.tsx'
 import { Money, NONE, TextLink, Time } from '../ui/text.tsx'
-import { describeStatuses } from './calls/filters.tsx'
-import { Filter, FilterPanel, PeriodFilter } from './filters.tsx'
+import { describeStatuses } from './calls/query.ts'
+import { Filter, FilterPanel, PeriodFilter, useZoom } from './filters.tsx'
 
 const route = getRouteApi('/signed-in/all-calls')
 
@@ -60,7 +60,8 @@ function Charts({ filters }: { readonly filters: object }) {
   const series = useGet('seriesOfAllCalls', { ...filters, timezone: readZoneName() } as never)
   const points = series.data?.data ?? []
   const times = points.map(({ at }) => Date.parse(at) / 1000)
-  const common = { query: series, times, points, bucketSeconds: series.data?.bucket_seconds }
+  const onZoom = useZoom()
+  const common = { query: series, times, points, bucketSeconds: series.data?.bucket_seconds, onZoom }
   return (
     <div className="mb-4 grid gap-4 lg:grid-cols-2">
       <CallsChart {...common} title={t('Calls')} />
@@ -94,11 +95,11 @@ export function AllCalls() {
       ),
     },
     { name: t('Model'), cell: ({ model }) => model },
-    { name: t('Channel'), cell: ({ channel_id }) => channel_id ?? NONE },
+    { name: t('Channel'), from: 'wide', cell: ({ channel_id }) => channel_id ?? NONE },
     {
       name: t('Status'),
       cell: ({ status, error_code, attempts_count: attempts }) => (
-        <span className="flex flex-wrap items-center gap-2">
+        <span className="flex items-center gap-2">
           <StatusBadge statuses={statuses} status={status} />
           {error_code !== null && <span className="text-quiet text-sm">{error_code}</span>}
           {attempts !== null && attempts > 1 && (

@@ -97,17 +97,24 @@ const listPropertyColumns = (costs: ReadonlyMap<string | undefined, Costs>): Col
     isNumber: true,
     cell: ({ models }) => <span title={Object.keys(models).join(', ')}>{Object.keys(models).length}</span>,
   },
-  { name: t('Keys'), cell: (channel) => <Keys {...channel} /> },
+  { name: t('Keys'), from: 'wide', cell: (channel) => <Keys {...channel} /> },
   {
     name: t('Selection'),
+    from: 'wide',
     cell: ({ strategies }) => strategies.map((strategy) => STRATEGY_NAMES[strategy]()).join(', '),
   },
   {
     name: t('Cost / margin, 30 days'),
+    from: 'wide',
     isNumber: true,
     cell: ({ id }) => <CostAndMargin costs={costs.get(id)} />,
   },
-  { name: t('Cache hits, 30 days'), isNumber: true, cell: ({ id }) => printCacheHits(costs.get(id)) },
+  {
+    name: t('Cache hits, 30 days'),
+    isNumber: true,
+    from: 'wide',
+    cell: ({ id }) => printCacheHits(costs.get(id)),
+  },
 ]
 
 /** Returns the columns with the health of a channel. */

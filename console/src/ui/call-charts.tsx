@@ -37,7 +37,12 @@ export const CallsChart = ({
     print={printShortCount}
     series={[
       { name: t('All'), kind: 'bars', tone: 'series-1', values: points.map((point) => point?.requests ?? 0) },
-      { name: t('Failed'), kind: 'bars', tone: 'bad', values: points.map((point) => point?.failed ?? 0) },
+      {
+        name: t('Failed'),
+        kind: 'bars',
+        tone: 'series-bad',
+        values: points.map((point) => point?.failed ?? 0),
+      },
     ]}
   />
 )

@@ -1,6 +1,6 @@
 /** Charts over time, with the same figures as a tooltip and as a table. */
 import { type KeyboardEvent, lazy, type ReactNode, Suspense, useState } from 'react'
-import { printDay, printTime, readZoneName } from '../format.ts'
+import { printDay, printTime, readZoneName, toDayStart } from '../format.ts'
 import { t } from '../i18n.ts'
 import type { Figures, Point, Series } from './plot.tsx'
 import { EmptyState, type Query, QueryState, Skeleton } from './states.tsx'
@@ -16,7 +16,7 @@ interface ChartProps extends Figures {
   readonly bucketSeconds?: number | undefined
   /** Prints a cell of the table and of the tooltip; default: `print`. */
   cell?(series: number, time: number): ReactNode
-  /** Called with a part of the chart that the reader has dragged over, epoch seconds. */
+  /** Called with the time that the reader has dragged over, epoch seconds: whole steps of the chart. */
   onZoom?(from: number, to: number): void
 }
 
@@ -26,7 +26,10 @@ const SKELETON_ROWS = 5
 /** By the place of a line in its chart. */
 const DASHES: readonly (readonly number[])[] = [[], [6, 3], [2, 3]]
 /** Statuses keep their tones; red and orange bars have a pattern too. */
-const PATTERNS: Partial<Record<Series['tone'], 'stripes' | 'bands'>> = { bad: 'stripes', warn: 'bands' }
+const PATTERNS: Partial<Record<Series['tone'], 'stripes' | 'bands'>> = {
+  'series-bad': 'stripes',
+  'series-warn': 'bands',
+}
 
 const toInstant = (epochSeconds: number): string => new Date(epochSeconds * 1000).toISOString()
 
@@ -68,9 +71,9 @@ const SWATCH_TONES: Readonly<Record<Series['tone'], string>> = {
   'series-1': 'text-series-1',
   'series-2': 'text-series-2',
   'series-3': 'text-series-3',
-  warn: 'text-warn',
-  bad: 'text-bad',
-  quiet: 'text-quiet',
+  'series-bad': 'text-series-bad',
+  'series-warn': 'text-series-warn',
+  'series-other': 'text-series-other',
 }
 
 const Swatch = ({ kind, tone, dash, pattern }: Marked) =>
@@ -143,9 +146,14 @@ function Readable({ title, times, series, print, isStacked, bucketSeconds, cell,
   const last = times.length - 1
   const at = point === null ? null : Math.min(point.at, last)
   const now = at ?? last
-  const from = times[now] ?? 0
-  const next = (times[now + 1] ?? from) - from || from - (times[now - 1] ?? from - DAY_SECONDS)
-  const interval = printInterval(from, bucketSeconds ?? next)
+  const toStart = (place: number) => times[place] ?? 0
+  const toEnd = (place: number): number => {
+    const { [place]: from = 0, [place + 1]: next, [place - 1]: before = from - DAY_SECONDS } = times
+    if (bucketSeconds === undefined) return next ?? 2 * from - before
+    if (bucketSeconds < DAY_SECONDS) return from + bucketSeconds
+    return toDayStart(printDay(toInstant(from)), bucketSeconds / DAY_SECONDS).getTime() / 1000
+  }
+  const interval = printInterval(toStart(now), toEnd(now) - toStart(now))
   const onKey = (event: KeyboardEvent) => {
     const places = { ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: last }
     if (event.key === 'Escape') return setPoint(null)
@@ -182,7 +190,7 @@ function Readable({ title, times, series, print, isStacked, bucketSeconds, cell,
           onPoint={(given) =>
             setPoint((before) => (before?.at === given?.at && before?.left === given?.left ? before : given))
           }
-          onZoom={onZoom}
+          onZoom={onZoom && ((first, end) => onZoom(toStart(first), toEnd(end)))}
         />
       </Suspense>
       {point !== null && at !== null && point.left > 0 && (
@@ -219,7 +227,7 @@ export function Chart({ title, query, series, ...rest }: ChartProps) {
   const toggle = (name: string) =>
     setHidden((now) => (now.includes(name) ? now.filter((one) => one !== name) : [...now, name]))
   return (
-    <figure className="min-w-0 rounded-lg border border-line bg-surface p-3">
+    <figure className="min-h-65 min-w-0 rounded-lg border border-line bg-surface p-3">
       <figcaption className="flex justify-between gap-2 px-1 pb-1 text-sm">
         <span className="font-medium">{title}</span>
         <span className="text-quiet text-xs">{readZoneName()}</span>
@@ -236,7 +244,7 @@ export function Chart({ title, query, series, ...rest }: ChartProps) {
           <Legend series={marked} hidden={hidden} onToggle={toggle} />
           <details className="mt-1 text-sm">
             <summary className="rounded px-1 text-quiet text-xs">{t('As a table')}</summary>
-            <div className="max-h-64 overflow-y-auto">
+            <div className="*:max-h-64">
               <Table caption={title} rows={rows} toKey={({ time }) => String(time)} columns={columns} />
             </div>
           </details>

@@ -7,6 +7,7 @@ import { t } from '../i18n.ts'
 import { Button, type ButtonProps } from './button.tsx'
 import { type Fields, OpenDialogContext } from './fields.ts'
 import { Actions, DialogForm, Field } from './form.tsx'
+import { useMedia } from './media.ts'
 import { FormError, Skeleton } from './states.tsx'
 
 /** Closes a dialog, but asks first if a form in it has changed. */
@@ -84,18 +85,30 @@ export function Dialog({
 interface DrawerProps {
   readonly title: string
   readonly isOpen: boolean
+  /** True if the page stays beside it, in use, where there is room for both. */
+  readonly isBeside?: boolean
   onClose(): void
   readonly children: ReactNode
 }
 
+const HAS_ROOM = matchMedia('(min-width: 80rem)')
+
 /** A drawer on the right: one record of the page, in full. */
-export function Drawer({ title, isOpen, onClose, children }: DrawerProps) {
+export function Drawer({ title, isOpen, isBeside = false, onClose, children }: DrawerProps) {
   const { dialog, question } = useCarefulClose(onClose)
+  const stays = useMedia(HAS_ROOM) && isBeside
   return (
-    <Base.Root open={isOpen} onOpenChange={(open) => !open && dialog.close()}>
+    <Base.Root
+      modal={!stays}
+      disablePointerDismissal={stays}
+      open={isOpen}
+      onOpenChange={(open) => !open && dialog.close()}
+    >
       <Base.Portal>
-        <Base.Backdrop className="fixed inset-0 bg-shade" />
-        <Base.Popup className="fixed inset-y-0 right-0 flex w-[42rem] max-w-full flex-col border-line border-l bg-page shadow-xl">
+        {!stays && <Base.Backdrop className="fixed inset-0 bg-shade" />}
+        <Base.Popup
+          className={`fixed inset-y-0 right-0 flex max-w-full flex-col border-line border-l bg-page shadow-xl ${stays ? 'beside' : 'w-[42rem]'}`}
+        >
           <div className="flex items-center justify-between gap-3 border-line border-b bg-surface px-4 py-3">
             <Base.Title className="truncate font-semibold text-lg">{title}</Base.Title>
             <Button kind="quiet" onClick={dialog.close}>

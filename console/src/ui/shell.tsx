@@ -11,22 +11,25 @@ import { forgetOtherUsers, forgetUser } from '../drafts.ts'
 import { readTimeZone, storeTimeZone } from '../format.ts'
 import { chooseLanguage, LANGUAGES, type Language, t, useLanguage } from '../i18n.ts'
 import { NAVIGATION } from '../navigation.ts'
+import { announceSession } from '../pages/sign-in/remembered.ts'
 import { SessionQuestions } from '../session-questions.tsx'
 import { applyTheme, THEMES, type Theme, theme } from '../theme.ts'
 import { whenIdle } from '../when-idle.ts'
 import { Button } from './button.tsx'
 import { SelectField } from './form.tsx'
+import { useShortcuts } from './shortcuts.ts'
 import { EmptyState, FormError } from './states.tsx'
 import { Toasts } from './toasts.tsx'
 
 const Menu = lazy(async () => ({ default: (await import('./menu.tsx')).Menu }))
 const loadPalette = () => import('./palette.tsx')
 const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }))
-/** The id of its input. */
+const ShortcutList = lazy(async () => ({ default: (await import('./shortcut-list.tsx')).ShortcutList }))
+/** The id of the palette's input. */
 const PALETTE_INPUT = 'palette-input'
 /** How often a page that has lost the service looks for it. */
 const LOST_RETRY_MS = 3_000
-const SHORTCUT = /mac|iphone|ipad/i.test(navigator.platform) ? '⌘K' : 'Ctrl K'
+const COMMAND = /mac|iphone|ipad/i.test(navigator.platform) ? '⌘' : 'Ctrl'
 
 function Settings() {
   const language = useLanguage()
@@ -106,10 +109,11 @@ const Brand = () => (
 
 interface NavigationProps {
   onSearch(): void
+  onShortcuts(): void
   onChosen?(): void
 }
 
-function Navigation({ onSearch, onChosen }: NavigationProps) {
+function Navigation({ onSearch, onShortcuts, onChosen }: NavigationProps) {
   const session = useSession()
   const account = useAccount()
   const queries = useQueryClient()
@@ -124,6 +128,8 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
       setCsrfToken(null)
       queries.clear()
       await navigate({ to: '/sign-in' })
+      // After this tab has stopped listening.
+      announceSession()
     },
   })
   return (
@@ -140,7 +146,7 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
         }}
       >
         {t('Search')}
-        <kbd className="font-sans text-xs">{SHORTCUT}</kbd>
+        <kbd className="font-sans text-xs">{COMMAND} K</kbd>
       </Button>
       <nav aria-label={t('Pages')} className="flex flex-col gap-4">
         {NAVIGATION.map(({ title, pages }) => {
@@ -179,8 +185,18 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
           <summary className="rounded-md px-2 py-1 text-quiet text-sm hover:bg-raised">
             {t('Settings')}
           </summary>
-          <div className="px-2 pt-2">
+          <div className="flex flex-col gap-2 px-2 pt-2">
             <Settings />
+            <Button
+              kind="quiet"
+              aria-keyshortcuts="?"
+              onClick={() => {
+                onChosen?.()
+                onShortcuts()
+              }}
+            >
+              {t('Keyboard shortcuts')} <kbd className="font-sans text-xs">?</kbd>
+            </Button>
           </div>
         </details>
         <p className="truncate px-2 text-quiet text-sm" title={session.user.email}>
@@ -250,7 +266,7 @@ function ViewNotice() {
 
 const subscribeOnline = onlineManager.subscribe.bind(onlineManager)
 
-/** Says that the service is away, and looks for it; with its first answer, all that the page shows is read again. */
+/** Says that the service is down, and asks until it answers; then everything on the page is read again. */
 function LostNotice() {
   const isOnline = useSyncExternalStore(subscribeOnline, () => onlineManager.isOnline())
   useQuery({ ...sessionQuery, refetchInterval: isOnline ? false : LOST_RETRY_MS })
@@ -265,14 +281,27 @@ function LostNotice() {
   )
 }
 
+/** Leaves a page whose user has signed out in another tab, where someone else has signed in. */
+function useLeaving(userId: string): void {
+  const [begun] = useState(userId)
+  useEffect(() => {
+    if (userId !== begun) location.assign('/console/')
+  }, [userId, begun])
+}
+
 export function Shell() {
   useLanguage()
   const [isOpen, setOpen] = useState(false)
   // Choosing another account resets the page: an amount typed for one must not be saved for another.
   const { account_id } = useAccount()
-  forgetOtherUsers(useSession().user.id)
+  const { id: userId } = useSession().user
+  forgetOtherUsers(userId)
+  useLeaving(userId)
   const isAllowed = useMaySee()
   const palette = usePalette()
+  const [hasShortcuts, setShortcuts] = useState(false)
+  const showShortcuts = () => setShortcuts(true)
+  useShortcuts({ '?': showShortcuts })
   return (
     <div className="flex min-h-dvh flex-col md:flex-row">
       <a
@@ -282,7 +311,7 @@ export function Shell() {
         {t('Skip to content')}
       </a>
       <aside className="sticky top-0 hidden h-dvh w-56 shrink-0 border-line border-r bg-surface md:block">
-        <Navigation onSearch={palette.open} />
+        <Navigation onSearch={palette.open} onShortcuts={showShortcuts} />
       </aside>
       <header className="flex items-center justify-between border-line border-b bg-surface px-4 py-2 md:hidden">
         <Brand />
@@ -292,7 +321,11 @@ export function Shell() {
         {isOpen && (
           <Suspense>
             <Menu onClose={() => setOpen(false)}>
-              <Navigation onSearch={palette.open} onChosen={() => setOpen(false)} />
+              <Navigation
+                onSearch={palette.open}
+                onShortcuts={showShortcuts}
+                onChosen={() => setOpen(false)}
+              />
             </Menu>
           </Suspense>
         )}
@@ -308,6 +341,11 @@ export function Shell() {
       <SessionQuestions />
       <LostNotice />
       <Toasts />
+      {hasShortcuts && (
+        <Suspense>
+          <ShortcutList command={COMMAND} onClose={() => setShortcuts(false)} />
+        </Suspense>
+      )}
       {palette.typed !== null && (
         <Suspense>
           <Palette typed={palette.typed} onTyped={palette.setTyped} onClose={palette.close} />

@@ -1,10 +1,19 @@
 /** Tables of records, and lists in all their states. */
-import type { ReactNode } from 'react'
+import { Settings2 } from 'lucide-react'
+import { lazy, type PointerEvent, type ReactNode, Suspense, useState } from 'react'
 import { nameInZone } from '../format.ts'
 import { t } from '../i18n.ts'
 import { Button } from './button.tsx'
 import { EmptyState, Panel, type Query, QueryState } from './states.tsx'
+import { AS_GIVEN, arrange, storeLayout, type TableLayout, useCompact, useLayout } from './table-layout.ts'
 import { SCROLLED_BY_KEYS } from './text.tsx'
+
+/** The least width of a table at which a column is shown: on a narrower page the more important ones have the room. */
+const SHOWN_FROM = {
+  medium: 'hidden @2xl:table-cell',
+  wide: 'hidden @4xl:table-cell',
+  widest: 'hidden @min-[73rem]:table-cell',
+} as const
 
 export interface Column<Row> {
   readonly name: string
@@ -13,58 +22,208 @@ export interface Column<Row> {
   readonly isTime?: boolean
   /** True if its texts are long and wrap. */
   readonly isText?: boolean
+  /** Default: always shown. */
+  readonly from?: keyof typeof SHOWN_FROM
+  /** In pixels. If one column has a width, the others share what is left, and texts are cut. */
+  readonly width?: number
   cell(row: Row): ReactNode
 }
 
 interface TableProps<Row> {
-  /** Read by screen readers. */
+  /** Read by screen readers. The reader's layout of the table is kept by it. */
   readonly caption: string
   readonly columns: readonly Column<Row>[]
   /** Returns what tells rows apart; default: the id. */
   toKey?(row: Row): string
   readonly rows: readonly Row[]
+  /** True if its reader may lay it out. */
+  readonly isAdjustable?: boolean
 }
 
 const readId = <Row,>(row: Row): string => String((row as { id: string | number }).id)
 
-/** A table of records. On a narrow screen it scrolls sideways in its own box. */
-export const Table = <Row,>({ caption, columns, rows, toKey = readId }: TableProps<Row>) => (
-  <section {...SCROLLED_BY_KEYS} aria-label={caption} className="scrolls-sideways overflow-x-auto">
-    <table className="w-full text-left">
+/** A longer table scrolls in its own box, below its head. */
+const LONG_ROWS = 20
+/** A narrower column shows nothing. */
+const MIN_WIDTH_PX = 48
+
+/** A table of records. Where it is wider than the page it scrolls sideways in its own box. */
+export const Table = <Row,>(props: TableProps<Row>) => (
+  <section
+    {...SCROLLED_BY_KEYS}
+    aria-label={props.caption}
+    className={`scrolls-sideways @container isolate overflow-auto ${props.rows.length > LONG_ROWS ? 'max-h-[75vh]' : ''}`}
+  >
+    <Grid {...props} />
+  </section>
+)
+
+interface GridProps<Row> extends TableProps<Row> {
+  /** Of a list of which only the rows in view are rendered: the height of all others, and the number of all. */
+  readonly unseen?: { readonly before: number; readonly after: number; readonly count: number }
+}
+
+/** A table without the box that it scrolls in. */
+export function Grid<Row>({
+  caption,
+  columns: given,
+  rows,
+  toKey = readId,
+  isAdjustable = false,
+  unseen,
+}: GridProps<Row>) {
+  const layout = useLayout(caption)
+  const isCompact = useCompact()
+  const columns = (isAdjustable ? arrange(given, layout) : given.map((column) => ({ column, isShown: null })))
+    .filter(({ isShown }) => isShown !== false)
+    .map(({ column, isShown }) => ({
+      ...column,
+      place: column.from === undefined || isShown === true ? '' : SHOWN_FROM[column.from],
+    }))
+  const { widths } = isAdjustable ? layout : AS_GIVEN
+  const isSized = columns.some(({ name }) => name in widths)
+  const isCut = isSized || columns.some(({ width }) => width !== undefined)
+  const sum = columns.reduce((total, { name }) => total + (widths[name] ?? 0), 0)
+  const height = isCompact ? 'py-0.5' : 'py-1.5'
+  const last = columns.at(-1)
+  const hasFiller = isAdjustable && (isSized || last?.isNumber === true)
+  return (
+    <table
+      className={`w-full text-left ${isCut ? 'table-fixed' : ''}`}
+      style={isSized ? { minWidth: sum } : undefined}
+      aria-rowcount={unseen?.count}
+    >
       <caption className="sr-only">{caption}</caption>
-      <thead className="border-line border-b text-quiet text-xs">
+      <thead className="text-quiet text-xs">
         <tr>
-          {columns.map(({ name, isNumber, isTime }) => (
+          {columns.map(({ name, isNumber, isTime, place, width }) => (
             <th
               key={name}
               scope="col"
-              className={`px-3 py-2 font-medium tracking-wide ${isNumber ? 'text-right' : ''}`}
+              data-column={name}
+              style={{ width: widths[name] ?? width }}
+              className={`${HEAD} px-3 ${isCut ? 'truncate' : ''} ${isNumber ? 'text-right' : ''} ${place}`}
             >
               {isTime ? nameInZone(name) : name}
+              {isAdjustable && <WidthHandle table={caption} name={name} layout={layout} />}
             </th>
           ))}
+          {isAdjustable && (
+            <td className={`${HEAD} right-0 px-1 text-right ${isSized ? 'min-w-8' : 'w-8'}`}>
+              <SettingsButton table={caption} columns={given} />
+            </td>
+          )}
         </tr>
       </thead>
       <tbody>
+        {unseen !== undefined && <Space px={unseen.before} />}
         {rows.map((row) => (
           <tr
             key={toKey(row)}
-            className="border-line border-b last:border-0 transition-colors hover:bg-raised"
+            className={`relative border-line border-b transition-colors last:border-0 hover:bg-raised has-[a[aria-current=page]]:bg-accent-wash ${unseen === undefined ? '' : isCompact ? 'h-8' : 'h-10'}`}
           >
-            {columns.map(({ name, isNumber, isText, cell }) => (
+            {columns.map(({ name, isNumber, isText, place, cell }) => (
               <td
                 key={name}
-                className={`px-3 py-1.5 ${isNumber ? 'text-right' : ''} ${isText ? 'min-w-40' : 'whitespace-nowrap'}`}
+                // The last one is below the button too, unless it has to stay below its heading.
+                colSpan={isAdjustable && !hasFiller && name === last?.name ? 2 : undefined}
+                className={`px-3 ${unseen === undefined ? height : ''} ${isNumber ? 'text-right' : ''} ${isCut ? 'truncate' : isText ? 'min-w-40' : 'whitespace-nowrap'} ${place}`}
               >
                 {cell(row)}
               </td>
             ))}
+            {hasFiller && <td />}
           </tr>
         ))}
+        {unseen !== undefined && <Space px={unseen.after} />}
       </tbody>
     </table>
-  </section>
-)
+  )
+}
+
+/** Stays in view while the rows scroll below it. */
+const HEAD = 'sticky top-0 z-1 bg-surface py-2 font-medium shadow-[inset_0_-1px_0_var(--color-line)]'
+
+/** Takes the space of rows that are not in view. */
+const Space = ({ px }: { readonly px: number }) =>
+  px > 0 && (
+    <tr>
+      <td style={{ height: px }} />
+    </tr>
+  )
+
+interface WidthHandleProps {
+  readonly table: string
+  readonly name: string
+  readonly layout: TableLayout
+}
+
+/** Returns the widths of the columns that are seen. If one is changed, all are kept, so that no other column moves. */
+function measureColumns(inHead: Element): TableLayout['widths'] {
+  const cells = [...(inHead.closest('tr')?.cells ?? [])]
+  return Object.fromEntries(
+    cells.flatMap(({ dataset, offsetWidth }) =>
+      dataset.column !== undefined && offsetWidth > 0 ? [[dataset.column, offsetWidth] as const] : [],
+    ),
+  )
+}
+
+/** Changes the width of a column by dragging; the dialog of the table does so by keyboard. */
+function WidthHandle({ table, name, layout }: WidthHandleProps) {
+  const start = ({ currentTarget: handle, clientX, pointerId }: PointerEvent<HTMLSpanElement>) => {
+    const widths = measureColumns(handle)
+    handle.setPointerCapture(pointerId)
+    handle.onpointermove = (event) => {
+      const width = Math.max(MIN_WIDTH_PX, (widths[name] ?? 0) + event.clientX - clientX)
+      storeLayout(table, { ...layout, widths: { ...widths, [name]: Math.round(width) } })
+    }
+    handle.onpointerup = () => {
+      handle.onpointermove = null
+    }
+  }
+  return (
+    <span
+      aria-hidden="true"
+      className="absolute inset-y-1 right-0 w-2 cursor-col-resize touch-none border-transparent border-r-2 hover:border-accent"
+      onPointerDown={start}
+      onDoubleClick={() => storeLayout(table, { ...layout, widths: {} })}
+    />
+  )
+}
+
+const TableSettings = lazy(async () => ({ default: (await import('./table-settings.tsx')).TableSettings }))
+
+interface SettingsButtonProps {
+  readonly table: string
+  readonly columns: readonly { readonly name: string }[]
+}
+
+function SettingsButton({ table, columns }: SettingsButtonProps) {
+  const [measured, setMeasured] = useState<TableLayout['widths'] | null>(null)
+  return (
+    <>
+      <button
+        type="button"
+        aria-label={t('Columns and rows of {table}', { table })}
+        title={t('Columns and rows')}
+        className="rounded p-0.5 align-middle hover:bg-raised hover:text-ink"
+        onClick={({ currentTarget }) => setMeasured(measureColumns(currentTarget))}
+      >
+        <Settings2 aria-hidden size={16} />
+      </button>
+      {measured !== null && (
+        <Suspense>
+          <TableSettings
+            table={table}
+            columns={columns}
+            measured={measured}
+            onClose={() => setMeasured(null)}
+          />
+        </Suspense>
+      )}
+    </>
+  )
+}
 
 /** A list that is read whole or page by page. */
 interface List<Row> extends Query {
@@ -110,7 +269,7 @@ export function ListPanel<Row>(props: ListPanelProps<Row>) {
       {!list.isPending && !list.error && rows.length === 0 && empty !== null && (
         <EmptyState title={empty}>{children}</EmptyState>
       )}
-      {rows.length > 0 && <Table {...table} caption={caption} rows={rows} />}
+      {rows.length > 0 && <Table {...table} caption={caption} rows={rows} isAdjustable />}
       {list.hasNextPage && (
         <div className="border-line border-t p-3 text-center">
           <Button isBusy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage?.()}>

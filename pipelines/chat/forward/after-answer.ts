@@ -19,7 +19,7 @@ const LATE_USAGE_MS = 2_000
 export const LATE_USAGE_MAX_BYTES = 262_144
 /** Time for which it is read where the call is read on to its end. */
 const READ_ON_MS = 30_000
-/** By so much it may be longer. */
+/** The most by which it may be longer. */
 const TICK_MS = 250
 
 /** A call whose upstream is read further. */

@@ -109,7 +109,7 @@ export class StreamAnswer implements Answer, WatchedStream {
   readonly #keepAlive: NonNullable<Waiting['keepAlive']>
   #quietSince: number
   readonly #idleMs: number
-  /** An event has come since the last tick. */
+  /** An event has arrived since the last tick. */
   #hasEvent = true
   #eventAt = 0
   #hasFilled = false
@@ -290,7 +290,7 @@ const SUCCESS: Ending = { kind: 'success' }
 
 const makeFailedEnding = (message: string): Ending => ({ kind: 'failed', code: 'upstream_error', message })
 
-/** By so much a comment may be late. */
+/** The most by which a comment may be late. */
 const TICK_MS = 1_000
 
 const MS_PER_SECOND = 1000

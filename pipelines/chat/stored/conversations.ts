@@ -10,7 +10,7 @@ import type { StoredQuestion } from '../../../src/channels/chat/responses.ts'
 import type { MediaAnswer } from '../../../src/channels/media/adapter.ts'
 import { pathPart } from '../../../src/channels/media/request.ts'
 import { scanFields } from '../../../src/core/json/scanner/tape.ts'
-import { removal, spliced } from '../../../src/core/json/splice.ts'
+import { applySplices, removal } from '../../../src/core/json/splice.ts'
 import { countLinkedTokens } from '../../../src/core/pricing/estimate.ts'
 import { estimateInputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import {
@@ -107,7 +107,7 @@ function withoutModel(body: Buffer): Buffer {
   const { fields } = scanFields(body)
   const span = fields.get('model')
   if (span === undefined) return body
-  return fields.size === 1 ? Buffer.from('{}') : spliced(body, [removal(body, span)])
+  return fields.size === 1 ? Buffer.from('{}') : applySplices(body, [removal(body, span)])
 }
 
 /** Notes where a conversation is. What cannot be noted cannot be used: it is removed again. */

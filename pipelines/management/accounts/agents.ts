@@ -2,17 +2,7 @@
 import type { Agent } from '../../../schemas/accounts/agent.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import {
-  createAgent,
-  deleteAgent,
-  discardDraft,
-  listAgents,
-  publishAgent,
-  replaceAgent,
-  saveDraft,
-  showAgent,
-  unpublishAgent,
-} from '../../../schemas/management/accounts/agents.ts'
+import * as operations from '../../../schemas/management/accounts/agents.ts'
 import { toApiShape } from '../../../src/core/json/snake-case.ts'
 import type { Database, Repositories } from '../../../src/postgres/database.ts'
 import { implementWith } from '../operation.ts'
@@ -46,7 +36,10 @@ const implement = implementWith<AgentServices>()
 
 /** Implements an operation that changes one agent. All such operations have the input and the answer of this one. */
 const implementChange = (
-  operation: typeof discardDraft | typeof unpublishAgent | typeof deleteAgent,
+  operation:
+    | typeof operations.discardDraft
+    | typeof operations.unpublishAgent
+    | typeof operations.deleteAgent,
   change: (database: Repositories, id: string) => Promise<unknown>,
 ) =>
   implement(operation, findAgentAccount, ({ write }, { id }, services) =>
@@ -57,28 +50,28 @@ const implementChange = (
   )
 
 export const agentOperations = [
-  implement(listAgents, async ({ database }, { account_id: accountId, deleted }, services) => {
+  implement(operations.listAgents, async ({ database }, { account_id: accountId, deleted }, services) => {
     const agents = await database.agents.list(accountId)
     const listed = agents.filter(({ state }) => deleted || state !== 'deleted')
     return toWholeList(await Promise.all(listed.map((agent) => agentShape(database, services, agent))))
   }),
-  implement(showAgent, findAgentAccount, async ({ database }, { id }, services) =>
+  implement(operations.showAgent, findAgentAccount, async ({ database }, { id }, services) =>
     agentShape(database, services, await database.agents.show(id)),
   ),
-  implement(createAgent, async ({ write }, { account_id: accountId, file }, services) =>
+  implement(operations.createAgent, async ({ write }, { account_id: accountId, file }, services) =>
     write(async (database) => agentShape(database, services, await database.agents.create(accountId, file))),
   ),
-  implement(replaceAgent, findAgentAccount, async ({ write }, { id, file }, services) =>
+  implement(operations.replaceAgent, findAgentAccount, async ({ write }, { id, file }, services) =>
     write(async (database) => agentShape(database, services, await database.agents.update(id, file))),
   ),
-  implement(saveDraft, findAgentAccount, async ({ write }, { id, file }, services) =>
+  implement(operations.saveDraft, findAgentAccount, async ({ write }, { id, file }, services) =>
     write(async (database) => {
       await database.agents.saveDraft(id, file)
       return agentShape(database, services, await database.agents.show(id))
     }),
   ),
-  implementChange(discardDraft, (database, id) => database.agents.discardDraft(id)),
-  implement(publishAgent, findAgentAccount, ({ write }, { id }, services) =>
+  implementChange(operations.discardDraft, (database, id) => database.agents.discardDraft(id)),
+  implement(operations.publishAgent, findAgentAccount, ({ write }, { id }, services) =>
     write(async (database) => {
       await database.agents.publish(id)
       const published = await agentShape(database, services, await database.agents.show(id))
@@ -87,6 +80,6 @@ export const agentOperations = [
       return published
     }),
   ),
-  implementChange(unpublishAgent, (database, id) => database.agents.setState(id, 'draft')),
-  implementChange(deleteAgent, (database, id) => database.agents.setState(id, 'deleted')),
+  implementChange(operations.unpublishAgent, (database, id) => database.agents.setState(id, 'draft')),
+  implementChange(operations.deleteAgent, (database, id) => database.agents.setState(id, 'deleted')),
 ]

@@ -1,15 +1,7 @@
 /** Operations of API keys. */
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import {
-  createKey,
-  forgetKeys,
-  listKeys,
-  revealKey,
-  revokeKey,
-  showKey,
-  updateKey,
-} from '../../../schemas/management/accounts/keys.ts'
+import * as operations from '../../../schemas/management/accounts/keys.ts'
 import { normalizeNetwork } from '../../../src/core/keys/address-list.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { findMember } from '../caller.ts'
@@ -51,7 +43,7 @@ export const withSecret = ({ key, raw }: { key: ApiKey; raw: string }) => ({ ...
 const implement = implementWith<Configured>()
 
 export const keyOperations = [
-  implement(listKeys, async ({ database, caller }, input) => {
+  implement(operations.listKeys, async ({ database, caller }, input) => {
     // A member of an organization lists their keys.
     const keys = await database.keys.list(input.account_id, {
       ...readPage(input),
@@ -59,7 +51,7 @@ export const keyOperations = [
     })
     return toPage(keys.map(keyShape), input)
   }),
-  implement(createKey, async (context, input, configured) => {
+  implement(operations.createKey, async (context, input, configured) => {
     await assertKnownModels(configured, input.allowed_models)
     const wanted = {
       accountId: input.account_id,
@@ -78,13 +70,13 @@ export const keyOperations = [
     }
     return withSecret(await context.write((database) => database.keys.create(wanted)))
   }),
-  implement(showKey, findKeyAccount, async (context, { id }) => {
+  implement(operations.showKey, findKeyAccount, async (context, { id }) => {
     const key = await context.database.keys.show(id)
     await listVisibleKeys(context, key.accountId, id)
     return keyShape(key)
   }),
   implement(
-    updateKey,
+    operations.updateKey,
     findKeyAccount,
     async ({ write, database, now }, { id, name, enabled, ...input }, configured) => {
       const { allowed_models: allowedModels, expires_at, account_logs: accountLogs, spend_cap } = input
@@ -109,14 +101,14 @@ export const keyOperations = [
       return keyShape(await write((writing) => writing.keys.update(id, changes)))
     },
   ),
-  implement(revealKey, findKeyAccount, async (context, { id }) => {
+  implement(operations.revealKey, findKeyAccount, async (context, { id }) => {
     await assertHolds(context, id)
     return withSecret(await context.write((database) => database.keys.reveal(id)))
   }),
-  implement(forgetKeys, async ({ write }) => ({
+  implement(operations.forgetKeys, async ({ write }) => ({
     forgotten: await write((database) => database.keys.eraseSealed()),
   })),
-  implement(revokeKey, findKeyAccount, async ({ write }, { id }) =>
+  implement(operations.revokeKey, findKeyAccount, async ({ write }, { id }) =>
     keyShape(await write((database) => database.keys.revoke(id))),
   ),
 ]

@@ -1,15 +1,7 @@
 /** Operations of organizations: members, and keys that they request. */
 import type { Member } from '../../../schemas/accounts/organization.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import {
-  approveKey,
-  denyKey,
-  listKeyRequests,
-  listMembers,
-  putMember,
-  removeMember,
-  requestKey,
-} from '../../../schemas/management/accounts/organizations.ts'
+import * as operations from '../../../schemas/management/accounts/organizations.ts'
 import type { AccountRole } from '../../../schemas/management/operation.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import type { Decider } from '../../../src/postgres/accounts/key-requests.ts'
@@ -69,36 +61,49 @@ async function assertRequest(database: Repositories, organizationId: string, id:
 const implement = implementWith<Configured>()
 
 export const organizationOperations = [
-  implement(listMembers, async ({ database }, { account_id: organizationId, ...input }) => {
+  implement(operations.listMembers, async ({ database }, { account_id: organizationId, ...input }) => {
     const found = await database.organizations.listMembers(organizationId, readPage(input))
     // The schema of the answer leaves out the id, by which pages go.
     const members = found.map((member) => ({ ...withSpend(member, member), id: member.accountId }))
     return toPage(members, input)
   }),
-  implement(putMember, async (context, { account_id: organizationId, member_id: accountId, role }) => {
-    const member = await context.write(async (database) => {
-      await assertOutranks(context, database, organizationId, { member: accountId, role })
-      return database.organizations.putMember(organizationId, accountId, role)
-    })
-    return withSpend(member, await context.database.organizations.readSpend(organizationId, accountId))
-  }),
-  implement(removeMember, async (context, { account_id: organizationId, member_id: accountId }) => {
-    // Everyone may leave.
-    if (accountId !== context.caller.signedIn?.user.accountId)
-      assertMayActIn(context.caller, { ...removeMember, allows: ['owner', 'admin'] }, organizationId)
-    const member = await context.write(async (database) => {
-      await assertOutranks(context, database, organizationId, { member: accountId })
-      return database.organizations.removeMember(organizationId, accountId)
-    })
-    return withSpend(member, await context.database.organizations.readSpend(organizationId, accountId))
-  }),
-  implement(requestKey, async (context, { account_id: organizationId, name, agent_id: agentId, note }) => {
-    const memberId = findOwnAccount(context)
-    const asked = { organizationId, memberId, name, agentId, note }
-    return keyRequestShape(await context.write((database) => database.keyRequests.create(asked)))
-  }),
   implement(
-    listKeyRequests,
+    operations.putMember,
+    async (context, { account_id: organizationId, member_id: accountId, role }) => {
+      const member = await context.write(async (database) => {
+        await assertOutranks(context, database, organizationId, { member: accountId, role })
+        return database.organizations.putMember(organizationId, accountId, role)
+      })
+      return withSpend(member, await context.database.organizations.readSpend(organizationId, accountId))
+    },
+  ),
+  implement(
+    operations.removeMember,
+    async (context, { account_id: organizationId, member_id: accountId }) => {
+      // Everyone may leave.
+      if (accountId !== context.caller.signedIn?.user.accountId)
+        assertMayActIn(
+          context.caller,
+          { ...operations.removeMember, allows: ['owner', 'admin'] },
+          organizationId,
+        )
+      const member = await context.write(async (database) => {
+        await assertOutranks(context, database, organizationId, { member: accountId })
+        return database.organizations.removeMember(organizationId, accountId)
+      })
+      return withSpend(member, await context.database.organizations.readSpend(organizationId, accountId))
+    },
+  ),
+  implement(
+    operations.requestKey,
+    async (context, { account_id: organizationId, name, agent_id: agentId, note }) => {
+      const memberId = findOwnAccount(context)
+      const asked = { organizationId, memberId, name, agentId, note }
+      return keyRequestShape(await context.write((database) => database.keyRequests.create(asked)))
+    },
+  ),
+  implement(
+    operations.listKeyRequests,
     async ({ database, caller }, { account_id: organizationId, state, ...input }) => {
       const role = caller.roles.get(organizationId)
       const isDecider = caller.installation !== null || role === 'owner' || role === 'admin'
@@ -111,7 +116,7 @@ export const organizationOperations = [
       return toPage(found.map(keyRequestShape), input)
     },
   ),
-  implement(approveKey, async (context, input, configured) => {
+  implement(operations.approveKey, async (context, input, configured) => {
     const { account_id: organizationId, id } = input
     await assertKnownModels(configured, input.allowed_models)
     const approval = {
@@ -131,7 +136,7 @@ export const organizationOperations = [
     })
     return { ...keyShape(issued.key), request: keyRequestShape(issued.request) }
   }),
-  implement(denyKey, async (context, { account_id: organizationId, id }) => {
+  implement(operations.denyKey, async (context, { account_id: organizationId, id }) => {
     const denied = await context.write(async (database) => {
       await assertRequest(database, organizationId, id)
       return database.keyRequests.deny(id, toDecider(context))

@@ -1,13 +1,6 @@
 /** Operations of management tokens. */
 import { Failure } from '../../../schemas/failure.ts'
-import {
-  createInstallationToken,
-  createToken,
-  listInstallationTokens,
-  listTokens,
-  revokeInstallationToken,
-  revokeToken,
-} from '../../../schemas/management/accounts/tokens.ts'
+import * as operations from '../../../schemas/management/accounts/tokens.ts'
 import type { Scope } from '../../../schemas/management/operation.ts'
 import { generateManagementToken, hashToken, shownTokenPrefix } from '../../../src/core/keys/bearer-token.ts'
 import type { Database } from '../../../src/postgres/database.ts'
@@ -56,14 +49,16 @@ const findTokenAccount = async (database: Database, { id }: { readonly id: strin
 }
 
 export const tokenOperations = [
-  implement(createToken, (context, { account_id, ...wanted }) => create(context, account_id, wanted)),
-  implement(listTokens, (context, { account_id, ...input }) => list(context, account_id, input)),
-  implement(revokeToken, findTokenAccount, async ({ write }, { id }) =>
+  implement(operations.createToken, (context, { account_id, ...wanted }) =>
+    create(context, account_id, wanted),
+  ),
+  implement(operations.listTokens, (context, { account_id, ...input }) => list(context, account_id, input)),
+  implement(operations.revokeToken, findTokenAccount, async ({ write }, { id }) =>
     tokenShape(await write((database) => database.managementTokens.revoke(id))),
   ),
-  implement(createInstallationToken, (context, wanted) => create(context, null, wanted)),
-  implement(listInstallationTokens, (context, input) => list(context, null, input)),
-  implement(revokeInstallationToken, async ({ write }, { id }) =>
+  implement(operations.createInstallationToken, (context, wanted) => create(context, null, wanted)),
+  implement(operations.listInstallationTokens, (context, input) => list(context, null, input)),
+  implement(operations.revokeInstallationToken, async ({ write }, { id }) =>
     tokenShape(await write((database) => database.managementTokens.revoke(id))),
   ),
 ]

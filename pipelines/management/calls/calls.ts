@@ -2,15 +2,8 @@
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
 import type { CallScope } from '../../../schemas/call-log/page-query.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import {
-  listAllCalls,
-  listCalls,
-  listCallValues,
-  seriesOfAllCalls,
-  seriesOfCalls,
-  showCall,
-} from '../../../schemas/management/calls/calls.ts'
-import { parseCredits, printCredits } from '../../../schemas/money.ts'
+import * as operations from '../../../schemas/management/calls/calls.ts'
+import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { INSTALLATION } from '../../../schemas/notifications/event.ts'
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import { printDetail } from '../../../src/core/call-log/detail.ts'
@@ -18,7 +11,7 @@ import { readDetail } from '../../../src/core/call-log/detail-text.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
 import { makeNextCursor, withAttempts } from '../../call-log/page.ts'
 import { readRefund } from '../../call-log/refund.ts'
-import { type LogSearchDeps, readFilters, readPlace } from '../../call-log/search.ts'
+import { type LogSearchDeps, omitEmpty, readFilters, readPlace } from '../../call-log/search.ts'
 import { printWindow } from '../../calls/query.ts'
 import { findMember } from '../caller.ts'
 import { type Context, implementWith, type ReadContext } from '../operation.ts'
@@ -62,21 +55,31 @@ const SERIES_MAX_DAYS = 365
 const chooseBucket = ({ from, to }: LogWindow): number =>
   BUCKET_SECONDS.find((seconds) => (to - from) / 1000 / seconds <= MAX_BUCKETS) ?? BUCKET_SECONDS.at(-1)!
 
-interface Parts {
+interface ManagedFilters {
   readonly model_part?: string | undefined
   readonly key_part?: string | undefined
+  readonly not_model?: readonly string[] | undefined
+  readonly not_error_code?: readonly string[] | undefined
+  readonly cost_above?: Credits | undefined
+  readonly latency_above_ms?: number | undefined
 }
 
-const readParts = ({ model_part, key_part }: Parts) => ({
-  modelPart: model_part || null,
-  keyPart: key_part || null,
+/** Returns the filters that a query names, those among them that `/v1/logs` does not have. */
+const readManagedFilters = (input: ManagedFilters & Parameters<typeof readFilters>[0]) => ({
+  ...readFilters(input),
+  modelPart: input.model_part || null,
+  keyPart: input.key_part || null,
+  notModels: omitEmpty(input.not_model),
+  notErrorCodes: omitEmpty(input.not_error_code),
+  costAbove: input.cost_above ?? null,
+  latencyAboveMs: input.latency_above_ms ?? null,
 })
 
 /** Counts calls over time, in the window that a query names. */
 async function readSeries(
   context: Context,
   services: CallServices,
-  input: Parts & Parameters<typeof readFilters>[0] & Parameters<typeof readPlace>[2] & { timezone: string },
+  input: Parameters<typeof readManagedFilters>[0] & Parameters<typeof readPlace>[2] & { timezone: string },
   calls: CallScope,
 ) {
   const place = readPlace(toSearchDeps(context, services), calls.accountId ?? INSTALLATION, input)
@@ -84,7 +87,7 @@ async function readSeries(
   const window = { from: Math.min(to, Math.max(place.window.from, to - SERIES_MAX_DAYS * DAY_MS)), to }
   const bucketSeconds = chooseBucket(window)
   const { timezone } = input
-  const filter = { ...calls, ...readParts(input), ...readFilters(input), ...window, bucketSeconds, timezone }
+  const filter = { ...calls, ...readManagedFilters(input), ...window, bucketSeconds, timezone }
   const points = await services.callLog.callSeries(filter)
   return {
     ...printWindow(window),
@@ -111,7 +114,7 @@ const toInstallationFilter = (input: Partial<Record<'account_id' | 'channel_id' 
 const implement = implementWith<CallServices>()
 
 export const callOperations = [
-  implement(listCalls, async (context, input, services) => {
+  implement(operations.listCalls, async (context, input, services) => {
     const accountId = input.account_id
     const keyIds = await listVisibleKeys(context, accountId, input.key_id)
     const place = readPlace(toSearchDeps(context, services), accountId, input)
@@ -119,8 +122,7 @@ export const callOperations = [
     const found = await services.callLog.findCalls({
       accountId,
       keyIds,
-      ...readParts(input),
-      ...readFilters(input),
+      ...readManagedFilters(input),
       ...window,
       order,
       limit: input.limit,
@@ -134,24 +136,23 @@ export const callOperations = [
       next_cursor: makeNextCursor(toSearchDeps(context, services), accountId, place, found),
     }
   }),
-  implement(seriesOfCalls, async (context, input, services) => {
+  implement(operations.seriesOfCalls, async (context, input, services) => {
     const accountId = input.account_id
     const keyIds = await listVisibleKeys(context, accountId, input.key_id)
     return readSeries(context, services, input, { accountId, keyIds })
   }),
-  implement(listCallValues, async (context, input, services) => {
+  implement(operations.listCallValues, async (context, input, services) => {
     const accountId = input.account_id
     const keyIds = await listVisibleKeys(context, accountId, input.key_id)
     const { window } = readPlace(toSearchDeps(context, services), accountId, input)
     return services.callLog.listCallValues({ accountId, keyIds, ...readFilters({}), ...window })
   }),
-  implement(listAllCalls, async (context, input, services) => {
+  implement(operations.listAllCalls, async (context, input, services) => {
     const place = readPlace(toSearchDeps(context, services), INSTALLATION, input)
     const { window, order, cursor } = place
     const found = await services.callLog.findInstallationCalls({
       ...toInstallationFilter(input),
-      ...readParts(input),
-      ...readFilters(input),
+      ...readManagedFilters(input),
       ...window,
       order,
       limit: input.limit,
@@ -170,10 +171,10 @@ export const callOperations = [
       next_cursor: makeNextCursor(toSearchDeps(context, services), INSTALLATION, place, found),
     }
   }),
-  implement(seriesOfAllCalls, (context, input, services) =>
+  implement(operations.seriesOfAllCalls, (context, input, services) =>
     readSeries(context, services, input, toInstallationFilter(input)),
   ),
-  implement(showCall, async (context, { account_id: accountId, id }, { callLog }) => {
+  implement(operations.showCall, async (context, { account_id: accountId, id }, { callLog }) => {
     const found = await callLog.findCall({ accountId, keyId: null, id })
     // As a call that is not there: a member does not learn of others' calls.
     const call = found !== null && (await maySee(context, accountId, found.key_id)) ? found : null

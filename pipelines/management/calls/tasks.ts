@@ -1,14 +1,6 @@
 /** Operations of tasks. */
 import { Failure } from '../../../schemas/failure.ts'
-import {
-  cancelTask,
-  endTask,
-  listAllTasks,
-  listTasks,
-  retryTask,
-  showAnyTask,
-  showTask,
-} from '../../../schemas/management/calls/tasks.ts'
+import * as operations from '../../../schemas/management/calls/tasks.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import type { AllTasksQuery, Task, TaskMove } from '../../../src/postgres/tasks/types.ts'
 import type { FileLinks } from '../../../src/storage/store.ts'
@@ -20,7 +12,7 @@ import type { TaskTransitions, TaskUpstreams } from '../../tasks/engine.ts'
 import { isThere, KEEPING } from '../../tasks/store/result-files.ts'
 import type { TaskMessages } from '../../tasks/worker/messages.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { type PageInput, readCursor, toPage } from '../page.ts'
+import { type PageInput, readCursor, readRange, type TimeInput, toPage } from '../page.ts'
 import { taskShape } from '../shapes.ts'
 
 /** The expiry of a link to a file that is kept forever. */
@@ -37,7 +29,7 @@ async function findTask(database: Database, id: string, isSeen: (task: Task) => 
   return task
 }
 
-interface ListInput extends PageInput {
+interface ListInput extends PageInput, TimeInput {
   readonly kind?: Task['kind'] | undefined
   readonly state?: readonly Task['state'][] | undefined
   readonly open: boolean
@@ -52,7 +44,7 @@ async function readQuery(
   if (before !== null && last === undefined)
     throw new Failure('invalid_request', `cursor: is not the next_cursor of a page: no task is ${before}.`)
   const states = state.length === 0 ? null : state
-  return { kind: kind ?? null, states, isOpen: open, before, limit: input.limit + 1 }
+  return { kind: kind ?? null, states, isOpen: open, before, limit: input.limit + 1, ...readRange(input) }
 }
 
 export interface TaskServices {
@@ -104,15 +96,15 @@ const findTaskAccount = async (database: Database, { id }: { readonly id: string
 const implement = implementWith<TaskServices>()
 
 export const taskOperations = [
-  implement(listTasks, async ({ database }, { account_id: accountId, ...input }) => {
+  implement(operations.listTasks, async ({ database }, { account_id: accountId, ...input }) => {
     const query = await readQuery(database, input)
     const tasks = await database.tasks.listAll({ ...query, accountId, isShown: true })
     return toPage(tasks.map(taskShape), input)
   }),
-  implement(showTask, findTaskAccount, async (context, { id }, { files }) =>
+  implement(operations.showTask, findTaskAccount, async (context, { id }, { files }) =>
     readDetail(context, await findTask(context.database, id, isShown), files),
   ),
-  implement(cancelTask, findTaskAccount, async (context, { id }, { upstreams, messages, log }) => {
+  implement(operations.cancelTask, findTaskAccount, async (context, { id }, { upstreams, messages, log }) => {
     const task = await findTask(context.database, id, isShown)
     const now = () => context.now
     return taskShape(
@@ -122,24 +114,27 @@ export const taskOperations = [
       ),
     )
   }),
-  implement(listAllTasks, async ({ database }, { account_id: accountId = null, ...input }) => {
+  implement(operations.listAllTasks, async ({ database }, { account_id: accountId = null, ...input }) => {
     const query = await readQuery(database, input)
     return toPage((await database.tasks.listAll({ ...query, accountId })).map(taskShape), input)
   }),
-  implement(showAnyTask, async (context, { id }, { files }) =>
+  implement(operations.showAnyTask, async (context, { id }, { files }) =>
     readDetail(context, await findTask(context.database, id, () => true), files),
   ),
-  implement(endTask, async ({ database, write, now }, { id, as, reason }, { messages, cancelUpstream }) => {
-    await findTask(database, id, () => true)
-    const tasks = {
-      read: database.tasks.read,
-      applyTransition: (move: TaskMove) => write((writing) => writing.tasks.applyTransition(move)),
-    }
-    const deps = { database: { tasks }, messages, cancelUpstream, now: () => now }
-    const { task, provider } = await endByOperator(deps, id, { event: as, reason }).catch(conflict)
-    return { ...taskShape(task), provider }
-  }),
-  implement(retryTask, async ({ database, write, now }, { id }, { messages }) => {
+  implement(
+    operations.endTask,
+    async ({ database, write, now }, { id, as, reason }, { messages, cancelUpstream }) => {
+      await findTask(database, id, () => true)
+      const tasks = {
+        read: database.tasks.read,
+        applyTransition: (move: TaskMove) => write((writing) => writing.tasks.applyTransition(move)),
+      }
+      const deps = { database: { tasks }, messages, cancelUpstream, now: () => now }
+      const { task, provider } = await endByOperator(deps, id, { event: as, reason }).catch(conflict)
+      return { ...taskShape(task), provider }
+    },
+  ),
+  implement(operations.retryTask, async ({ database, write, now }, { id }, { messages }) => {
     const task = await findTask(database, id, () => true)
     const renewed = await write((writing) => writing.tasks.renewChain(id, now))
     if (renewed === null)

@@ -101,7 +101,7 @@ interface DayCost {
 const toDay = (epochMs: number, timezone: string): string =>
   new Date(epochMs).toLocaleDateString('sv-SE', { timeZone: timezone })
 
-/** Returns the day so many days before. */
+/** Returns the day a number of days earlier. */
 const goBack = (day: string, days: number): string => toDay(Date.parse(day) - days * DAY_MS, 'UTC')
 
 /**

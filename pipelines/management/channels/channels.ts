@@ -2,14 +2,7 @@
 import type { ChannelEntry, Strategy } from '../../../schemas/config/catalog.ts'
 import type { ChannelHold, HeldState, ProcessReport } from '../../../schemas/config/channel-report.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import {
-  drainChannel,
-  listChannels,
-  pauseChannel,
-  resumeChannel,
-  showChannel,
-  testChannel,
-} from '../../../schemas/management/channels.ts'
+import * as operations from '../../../schemas/management/channels.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import { hasAccess, maskAllButTail } from '../../../src/core/routing/channel-access.ts'
 import { keysSeen } from '../../../src/core/routing/key-pools.ts'
@@ -102,22 +95,22 @@ async function hold(context: Context, services: ChannelServices, id: string, sta
 }
 
 export const channelOperations = [
-  implement(listChannels, async (context, _, services) => {
+  implement(operations.listChannels, async (context, _, services) => {
     const seen = await look(context, services)
     const data = services.catalog().channels.map((channel) => channelShape(services, channel, seen))
     return toWholeList(data)
   }),
-  implement(showChannel, async (context, { id }, services) =>
+  implement(operations.showChannel, async (context, { id }, services) =>
     channelShape(services, findChannel(services, id), await look(context, services)),
   ),
-  implement(pauseChannel, (context, { id }, services) => hold(context, services, id, 'paused')),
-  implement(drainChannel, (context, { id }, services) => hold(context, services, id, 'draining')),
-  implement(resumeChannel, async (context, { id }, services) => {
+  implement(operations.pauseChannel, (context, { id }, services) => hold(context, services, id, 'paused')),
+  implement(operations.drainChannel, (context, { id }, services) => hold(context, services, id, 'draining')),
+  implement(operations.resumeChannel, async (context, { id }, services) => {
     const channel = findChannel(services, id)
     await context.write((writing) => writing.channels.resume(id))
     return channelShape(services, channel, await look(context, services))
   }),
-  implement(testChannel, async ({ write, now }, { id, model }, services) => {
+  implement(operations.testChannel, async ({ write, now }, { id, model }, services) => {
     const channel = findChannel(services, id)
     const { catalog, openUpstream } = services
     return callChannel(openUpstream, {

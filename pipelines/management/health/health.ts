@@ -29,7 +29,7 @@ const HOUR_MS = 60 * 60 * 1000
 const MAX_LISTED = 100
 const USUAL_DAYS = 7
 const HOURS_PER_DAY = 24n
-/** An hour that cost so many times the usual one is unusual, from the least amount on. */
+/** An hour that costs this many times the usual one, and at least the least amount, is unusual. */
 const UNUSUAL_TIMES = 10n
 const UNUSUAL_FROM = 100n * ONE_CREDIT
 

@@ -1,13 +1,6 @@
 /** Operations of long jobs. */
 import { Failure } from '../../../schemas/failure.ts'
-import {
-  cancelJob,
-  listJobs,
-  type Rebuilt,
-  showJob,
-  startJob,
-  type Verified,
-} from '../../../schemas/management/jobs.ts'
+import * as operations from '../../../schemas/management/jobs.ts'
 import type { Job } from '../../../src/postgres/operation/jobs.ts'
 import { implement } from '../operation.ts'
 import { readPage, toPage } from '../page.ts'
@@ -36,23 +29,23 @@ function jobShape(job: Job) {
   return {
     ...jobProgressShape(job),
     kind,
-    verified: kind === 'verify' ? (job.result as Verified | null) : null,
-    rebuilt: kind === 'rebuild' ? (job.result as Rebuilt | null) : null,
+    verified: kind === 'verify' ? (job.result as operations.Verified | null) : null,
+    rebuilt: kind === 'rebuild' ? (job.result as operations.Rebuilt | null) : null,
   }
 }
 
 export const jobOperations = [
-  implement(startJob, async ({ write }, { kind, ...flags }) => {
+  implement(operations.startJob, async ({ write }, { kind, ...flags }) => {
     const given = Object.entries(flags).filter(([, isSet]) => isSet)
     const input = given.length > 0 ? Object.fromEntries(given) : null
     return jobShape(await write((database) => database.jobs.start({ kind, input })))
   }),
-  implement(listJobs, async ({ database }, { kind, ...input }) => {
+  implement(operations.listJobs, async ({ database }, { kind, ...input }) => {
     const kinds = kind === undefined ? INTEGRITY_KINDS : [kind]
     return toPage((await database.jobs.list({ kinds, ...readPage(input) })).map(jobShape), input)
   }),
-  implement(showJob, async ({ database }, { id }) => jobShape(await database.jobs.read(id))),
-  implement(cancelJob, async ({ write }, { id }) =>
+  implement(operations.showJob, async ({ database }, { id }) => jobShape(await database.jobs.read(id))),
+  implement(operations.cancelJob, async ({ write }, { id }) =>
     write(async (database) => jobShape(await database.jobs.cancel(id))),
   ),
 ]

@@ -1,15 +1,7 @@
 /** Operations of knowledge bases and of those who may read them. */
 import { Failure } from '../../../schemas/failure.ts'
 import type { KnowledgeBase } from '../../../schemas/knowledge/wiki.ts'
-import {
-  createBase,
-  deleteBase,
-  grantBase,
-  listAllBases,
-  listBases,
-  revokeBase,
-  showBase,
-} from '../../../schemas/management/knowledge/bases.ts'
+import * as operations from '../../../schemas/management/knowledge/bases.ts'
 import { toApiShape } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { type Context, implement } from '../operation.ts'
@@ -30,7 +22,7 @@ async function isNear({ caller, database }: Context, accountId: string, reader: 
 }
 
 export const baseOperations = [
-  implement(listBases, async ({ database }, { account_id: accountId }) => {
+  implement(operations.listBases, async ({ database }, { account_id: accountId }) => {
     const [own, readable] = await Promise.all([
       database.knowledge.listBases(accountId),
       database.knowledge.listReadableBases({ accountId }),
@@ -43,21 +35,21 @@ export const baseOperations = [
         .map(({ id, name, pages }) => ({ id, name, pages })),
     }
   }),
-  implement(listAllBases, async ({ database }, { account_id: accountId = null, ...input }) => {
+  implement(operations.listAllBases, async ({ database }, { account_id: accountId = null, ...input }) => {
     if (accountId !== null) await database.accounts.show(accountId)
     const found = await database.knowledge.listBases(accountId, readPage(input))
     return toPage(found.map(baseShape), input)
   }),
-  implement(showBase, findBaseAccount, async ({ database }, { id }) =>
+  implement(operations.showBase, findBaseAccount, async ({ database }, { id }) =>
     baseShape(await database.knowledge.showBase(id)),
   ),
-  implement(createBase, ({ caller, write }, { account_id: accountId, name }) => {
+  implement(operations.createBase, ({ caller, write }, { account_id: accountId, name }) => {
     const isOperator = caller.installation === 'operator'
     return write(async (writing) =>
       baseShape(await writing.knowledge.createBase(accountId, name, { isOperator })),
     )
   }),
-  implement(grantBase, findBaseAccount, async (context, { id, reader_id: readerId }) => {
+  implement(operations.grantBase, findBaseAccount, async (context, { id, reader_id: readerId }) => {
     const { caller, database, write } = context
     // A base that is granted to strangers would bring its pages into what their models read.
     if (
@@ -70,10 +62,10 @@ export const baseOperations = [
       )
     return write(async (writing) => baseShape(await writing.knowledge.grantBase(id, readerId)))
   }),
-  implement(revokeBase, findBaseAccount, ({ write }, { id, reader_id: readerId }) =>
+  implement(operations.revokeBase, findBaseAccount, ({ write }, { id, reader_id: readerId }) =>
     write(async (writing) => baseShape(await writing.knowledge.revokeBase(id, readerId))),
   ),
-  implement(deleteBase, findBaseAccount, ({ write }, { id }) =>
+  implement(operations.deleteBase, findBaseAccount, ({ write }, { id }) =>
     write(async (writing) => baseShape(await writing.knowledge.deleteBase(id))),
   ),
 ]

@@ -4,16 +4,7 @@ import { Readable } from 'node:stream'
 import { COLLECTION_LIMITS } from '../../../schemas/collection-limits.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { DEFAULT_KB_ID } from '../../../schemas/knowledge/wiki.ts'
-import {
-  cancelImport,
-  type ImportProblem,
-  type ImportReport,
-  listImports,
-  MAX_UPLOAD_BYTES,
-  MAX_UPLOAD_FILES,
-  showImport,
-  startImport,
-} from '../../../schemas/management/knowledge/imports.ts'
+import * as operations from '../../../schemas/management/knowledge/imports.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import type { Job } from '../../../src/postgres/operation/jobs.ts'
@@ -49,8 +40,8 @@ export interface ImportInput {
 
 /** Its result. */
 export interface ImportResult {
-  readonly report: ImportReport | null
-  readonly problems: readonly ImportProblem[]
+  readonly report: operations.ImportReport | null
+  readonly problems: readonly operations.ImportProblem[]
 }
 
 export interface ImportServices {
@@ -77,7 +68,10 @@ async function* countBytes(content: AsyncIterable<Buffer>, upload: Upload) {
 }
 
 const tooLarge = (path: string): Failure =>
-  new Failure('request_too_large', `${path} is larger than ${MAX_UPLOAD_BYTES / BYTES_PER_MIB} MiB.`)
+  new Failure(
+    'request_too_large',
+    `${path} is larger than ${operations.MAX_UPLOAD_BYTES / BYTES_PER_MIB} MiB.`,
+  )
 
 /** Stores the files of the form. Those of a form that is cut are removed again. */
 async function storeFiles(
@@ -94,7 +88,7 @@ async function storeFiles(
     {
       maxFields: MAX_FORM_FIELDS,
       maxFieldBytes: MAX_FORM_FIELD_BYTES,
-      maxFiles: MAX_UPLOAD_FILES,
+      maxFiles: operations.MAX_UPLOAD_FILES,
       keepsFolders: true,
     },
     async ({ name: path, content }) => {
@@ -104,7 +98,7 @@ async function storeFiles(
         await database.tasks.recordObjects([{ key, expiresAt: now + UPLOAD_LIFETIME_MS }])
         return files.put(key, Readable.from(countBytes(content, upload), { objectMode: false }), {
           mediaType: 'application/octet-stream',
-          maxBytes: MAX_UPLOAD_BYTES,
+          maxBytes: operations.MAX_UPLOAD_BYTES,
         })
       }
       await put().catch((error: Error) => {
@@ -135,7 +129,7 @@ const implement = implementWith<ImportServices>()
 
 export const importOperations = [
   implement(
-    startImport,
+    operations.startImport,
     async (database, { id, account_id: accountId = null }) =>
       id === DEFAULT_KB_ID ? accountId : findBaseAccount(database, { id }),
     async (context, { id, account_id: given, prune }, { files: store, uploads }) => {
@@ -159,14 +153,14 @@ export const importOperations = [
       }
     },
   ),
-  implement(listImports, findBaseAccount, async ({ database }, { id, ...input }) => {
+  implement(operations.listImports, findBaseAccount, async ({ database }, { id, ...input }) => {
     const found = await database.jobs.list({ kinds: ['import'], subjectId: id, ...readPage(input) })
     return toPage(found.map(toShape), input)
   }),
-  implement(showImport, findBaseAccount, async ({ database }, input) =>
+  implement(operations.showImport, findBaseAccount, async ({ database }, input) =>
     toShape(await findImport(database, input)),
   ),
-  implement(cancelImport, findBaseAccount, async ({ database, write }, input) => {
+  implement(operations.cancelImport, findBaseAccount, async ({ database, write }, input) => {
     const { id } = await findImport(database, input)
     return toShape(await write((writing) => writing.jobs.cancel(id)))
   }),

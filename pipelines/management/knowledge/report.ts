@@ -2,7 +2,7 @@
 import type { ImportReport } from '../../../schemas/management/knowledge/imports.ts'
 import type { ImportOutcome, LinkReport } from '../../../src/postgres/knowledge/types.ts'
 
-/** Of paths and faults so many are listed; a number follows for the rest. */
+/** Paths and faults that are listed; a number follows for the rest. */
 export const REPORTED_ENTRIES = 10
 /** Of pages without a file more are listed: who prunes wants to know which. */
 const REPORTED_GONE = 1_000

@@ -18,14 +18,7 @@ import {
 import { findColumn, SETTLED_COLUMNS, type Settlement } from '../../../schemas/call-log/columns.ts'
 import type { ProcessReport } from '../../../schemas/config/channel-report.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import {
-  type LiveCall,
-  liveCall,
-  type Overview,
-  showInstallation,
-  watchCalls,
-  watchInstallation,
-} from '../../../schemas/management/live.ts'
+import * as operations from '../../../schemas/management/live.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { listVisibleKeys } from '../calls/calls.ts'
 import { implementWith } from '../operation.ts'
@@ -48,7 +41,7 @@ interface Published {
 
 export interface LiveServices extends Published {
   /** Made by `overviews`, once for a process. */
-  readonly overviews: Observable<Overview>
+  readonly overviews: Observable<operations.Overview>
 }
 
 const OVERVIEW_MS = 2_000
@@ -62,7 +55,7 @@ const readReports = async ({ processReports }: Published): Promise<ProcessReport
 }
 
 /** Sums up the calls of each interval, with what the processes report at its end; shared by those who subscribe. */
-export const watchOverviews = (published: Published): Observable<Overview> =>
+export const watchOverviews = (published: Published): Observable<operations.Overview> =>
   defer(() => {
     let window = new CallWindow()
     let since = Date.now()
@@ -86,14 +79,14 @@ export const watchOverviews = (published: Published): Observable<Overview> =>
   }).pipe(share())
 
 /** Returns the call as it is shown; the schema of the answer takes what the stream gives. */
-const toLiveCall = (call: Settlement): LiveCall => {
+const toLiveCall = (call: Settlement): operations.LiveCall => {
   const shown = SETTLED_COLUMNS.map((name) => {
     const value = call[name]
     const { kind } = findColumn(name)
     if (kind === 'instant' && value !== null) return [name, printInstant(Number(value))]
     return [name, kind === 'credits' && value !== null ? printCredits(BigInt(String(value))) : value]
   })
-  return liveCall.parse(Object.fromEntries(shown))
+  return operations.liveCall.parse(Object.fromEntries(shown))
 }
 
 const GAP: LiveEvent = { name: 'gap', data: {} }
@@ -124,20 +117,26 @@ const filterCalls = ({
 const implement = implementWith<LiveServices>()
 
 export const liveOperations = [
-  implement(showInstallation, async ({ now }, _, live) => sumReports(await readReports(live), now)),
+  implement(operations.showInstallation, async ({ now }, _, live) =>
+    sumReports(await readReports(live), now),
+  ),
 ]
 
 export const liveStreams = [
-  implementStream<LiveServices, typeof watchInstallation>(watchInstallation, async (_, __, { overviews }) =>
-    overviews.pipe(map((data) => ({ name: 'overview', data }))),
+  implementStream<LiveServices, typeof operations.watchInstallation>(
+    operations.watchInstallation,
+    async (_, __, { overviews }) => overviews.pipe(map((data) => ({ name: 'overview', data }))),
   ),
-  implementStream<LiveServices, typeof watchCalls>(watchCalls, async (context, input, { settledCalls }) => {
-    const { account_id: accountId, key_id, model, status: statuses = [] } = input
-    const keyIds = await listVisibleKeys(context, accountId, key_id)
-    const calls = settledCalls.pipe(
-      filterCalls({ accountId, keyIds, model, statuses }),
-      map((call): LiveEvent => (call === null ? GAP : { name: 'call', data: toLiveCall(call) })),
-    )
-    return context.isContinued ? concat(of(GAP), calls) : calls
-  }),
+  implementStream<LiveServices, typeof operations.watchCalls>(
+    operations.watchCalls,
+    async (context, input, { settledCalls }) => {
+      const { account_id: accountId, key_id, model, status: statuses = [] } = input
+      const keyIds = await listVisibleKeys(context, accountId, key_id)
+      const calls = settledCalls.pipe(
+        filterCalls({ accountId, keyIds, model, statuses }),
+        map((call): LiveEvent => (call === null ? GAP : { name: 'call', data: toLiveCall(call) })),
+      )
+      return context.isContinued ? concat(of(GAP), calls) : calls
+    },
+  ),
 ]

@@ -1,17 +1,6 @@
 /** Operations of webhook endpoints and of the secret of callbacks. */
 import { Failure } from '../../../schemas/failure.ts'
-import {
-  createWebhook,
-  deleteWebhook,
-  listWebhooks,
-  replayFailed,
-  revealCallbackSecret,
-  rotateCallbackSecret,
-  rotateWebhook,
-  showWebhook,
-  testWebhook,
-  updateWebhook,
-} from '../../../schemas/management/notifications/webhooks.ts'
+import * as operations from '../../../schemas/management/notifications/webhooks.ts'
 import type { WebhookEndpoint } from '../../../schemas/notifications/delivery.ts'
 import { INSTALLATION, listEvents } from '../../../schemas/notifications/event.ts'
 import { toApiShape } from '../../../src/core/json/snake-case.ts'
@@ -49,7 +38,7 @@ const implement = implementWith<WebhookServices>()
 
 export const webhookOperations = [
   implement(
-    createWebhook,
+    operations.createWebhook,
     async ({ database, write }, { account_id: accountId, url, description, events }, { checkReceiver }) => {
       if (accountId !== INSTALLATION) await database.accounts.show(accountId)
       assertEvents(accountId, events)
@@ -60,15 +49,15 @@ export const webhookOperations = [
       return { ...webhookShape(endpoint), secret }
     },
   ),
-  implement(listWebhooks, async ({ database }, { account_id, ...input }) => {
+  implement(operations.listWebhooks, async ({ database }, { account_id, ...input }) => {
     const found = await database.webhooks.list(account_id, readPage(input))
     return toPage(found.map(webhookShape), input)
   }),
-  implement(showWebhook, findEndpointAccount, async ({ database }, { id }) =>
+  implement(operations.showWebhook, findEndpointAccount, async ({ database }, { id }) =>
     webhookShape(await database.webhooks.show(id)),
   ),
   implement(
-    updateWebhook,
+    operations.updateWebhook,
     findEndpointAccount,
     async ({ database, write }, { id, ...changes }, { checkReceiver }) => {
       assertEvents((await database.webhooks.show(id)).accountId, changes.events)
@@ -76,28 +65,28 @@ export const webhookOperations = [
       return webhookShape(await write((writing) => writing.webhooks.update(id, changes)))
     },
   ),
-  implement(deleteWebhook, findEndpointAccount, async ({ write }, { id }) => {
+  implement(operations.deleteWebhook, findEndpointAccount, async ({ write }, { id }) => {
     await write((writing) => writing.webhooks.delete(id))
     return { id, deleted: true as const }
   }),
-  implement(rotateWebhook, findEndpointAccount, async ({ write }, { id }) => {
+  implement(operations.rotateWebhook, findEndpointAccount, async ({ write }, { id }) => {
     const { endpoint, secret } = await write((writing) => writing.webhooks.rotateSecret(id))
     return { ...webhookShape(endpoint), secret }
   }),
-  implement(testWebhook, findEndpointAccount, async ({ database, write }, { id }) => {
+  implement(operations.testWebhook, findEndpointAccount, async ({ database, write }, { id }) => {
     const { accountId, enabled } = await database.webhooks.show(id)
     if (!enabled) throw new Failure('conflict', `Webhook endpoint ${id} is switched off: switch it on first.`)
     return deliveryShape(await write((writing) => writing.webhooks.test({ id, accountId })))
   }),
-  implement(replayFailed, findEndpointAccount, async ({ write }, { id, since }) => ({
+  implement(operations.replayFailed, findEndpointAccount, async ({ write }, { id, since }) => ({
     replayed: await write((writing) => writing.deliveries.replayFailed(id, new Date(since))),
   })),
-  implement(revealCallbackSecret, async ({ database, write }, { account_id: accountId }) => {
+  implement(operations.revealCallbackSecret, async ({ database, write }, { account_id: accountId }) => {
     await database.accounts.show(accountId)
     const secret = await write((writing) => writing.webhooks.revealCallbackSecret(accountId))
     return { account_id: accountId, secret }
   }),
-  implement(rotateCallbackSecret, async ({ database, write }, { account_id: accountId }) => {
+  implement(operations.rotateCallbackSecret, async ({ database, write }, { account_id: accountId }) => {
     await database.accounts.show(accountId)
     const { secret } = await write(async (writing) =>
       writing.webhooks.rotateSecret((await writing.webhooks.findCallbackSecret(accountId)).id),

@@ -2,21 +2,12 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { MINIMUM_TOP_UP } from '../../../schemas/accounts/account.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import {
-  listAllPayments,
-  listPayments,
-  openReceipt,
-  reconcilePayments,
-  refundPayment,
-  showOffer,
-  showPayment,
-  startPayment,
-} from '../../../schemas/management/payments/payments.ts'
+import * as operations from '../../../schemas/management/payments/payments.ts'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { OPEN_STATES, type Payment, type Receipt } from '../../../schemas/payments/payment.ts'
 import { DAY_MS } from '../../../src/core/call-log/window.ts'
 import { toApiShape } from '../../../src/core/json/snake-case.ts'
-import { computePrice, countDecimals, printPrice } from '../../../src/core/payments/price.ts'
+import { computePrice, countDecimals, parsePrice, printPrice } from '../../../src/core/payments/price.ts'
 import { writeReceiptPage } from '../../../src/core/payments/receipt-page.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import type { PaymentsQuery } from '../../../src/postgres/payments/payments.ts'
@@ -24,7 +15,7 @@ import { returnPages } from '../../payments/pages.ts'
 import { reconcile } from '../../payments/reconcile.ts'
 import { takeReport } from '../../payments/take-event.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { type PageInput, readCursor, toPage } from '../page.ts'
+import { type PageInput, readCursor, readRange, toPage } from '../page.ts'
 import { consoleBase, findOrCreateCustomer, openCards, type PaymentServices } from './cards.ts'
 
 const implement = implementWith<PaymentServices>()
@@ -81,16 +72,14 @@ export function assertEnough(credits: Credits, field: string): void {
 
 /** @throws Failure `invalid_request` for more decimals than the currency has */
 function toMinorUnits(amount: string | null, currency: string): bigint | null {
-  if (amount === null) return null
-  const decimals = countDecimals(currency)
-  const [whole = '', fraction = ''] = amount.split('.')
-  if (fraction.length > decimals)
-    throw new Failure('invalid_request', `amount: ${currency} has ${decimals} decimal places.`)
-  return BigInt(whole + fraction.padEnd(decimals, '0'))
+  const units = amount === null ? null : parsePrice(amount, currency)
+  if (amount !== null && units === null)
+    throw new Failure('invalid_request', `amount: ${currency} has ${countDecimals(currency)} decimal places.`)
+  return units
 }
 
 export const paymentOperations = [
-  implement(showOffer, async (_, __, { config, openProvider, hasSimulatedCards }) => {
+  implement(operations.showOffer, async (_, __, { config, openProvider, hasSimulatedCards }) => {
     const rates = openProvider === null ? null : config().payments
     return {
       takes_cards: rates !== null,
@@ -106,7 +95,7 @@ export const paymentOperations = [
     }
   }),
   implement(
-    startPayment,
+    operations.startPayment,
     async (context, { account_id: accountId, credits, save_card: savesMethod }, services) => {
       assertEnough(credits, 'credits')
       const { database, write, idempotency: keyed, caller } = context
@@ -133,48 +122,54 @@ export const paymentOperations = [
       return showWithReceipts(database, payment.id)
     },
   ),
-  implement(listPayments, (context, { account_id: accountId, ...input }) =>
+  implement(operations.listPayments, (context, { account_id: accountId, ...input }) =>
     listPage(context, { accountId }, input),
   ),
   implement(
-    listAllPayments,
-    async (context, { search = null, account_id: accountId = null, state, ...input }) => {
-      const page = await listPage(context, { accountId, search, state: state ?? null }, input)
+    operations.listAllPayments,
+    async (context, { search = null, account_id: accountId = null, state = null, ...input }) => {
+      const page = await listPage(context, { accountId, search, state, ...readRange(input) }, input)
       const names = await context.database.accounts.readNames(page.data.map(({ account_id }) => account_id))
       const data = page.data.map((one) => ({ ...one, account_name: names.get(one.account_id) ?? '' }))
       return { ...page, data }
     },
   ),
   implement(
-    showPayment,
+    operations.showPayment,
     async (database, { id }) => (await database.payments.show(id)).accountId,
     ({ database }, { id }) => showWithReceipts(database, id),
   ),
-  implement(refundPayment, async ({ database, write, idempotency }, { id, amount, reason }, services) => {
-    const { provider } = await openCards(services)
-    const payment = await database.payments.show(id)
-    if (payment.state !== 'paid' || payment.intentId === null)
-      throw new Failure('conflict', `The payment ${id} is ${payment.state}: only a paid one can be refunded.`)
-    const units = toMinorUnits(amount, payment.currency)
-    await write((writing) => writing.payments.recordRefundRequest(payment, { amount, reason }))
-    const once = createHash('sha256')
-      .update(idempotency?.key ?? randomUUID())
-      .digest('hex')
-    const refund = await provider.refund(payment.intentId, units, {
-      paymentId: id,
-      key: `refund-${id}-${once}`,
-    })
-    await takeReport({ database, provider, log: services.log }, refund)
-    return showWithReceipts(database, id)
-  }),
-  implement(reconcilePayments, async ({ database, now }, { days }, services) => {
+  implement(
+    operations.refundPayment,
+    async ({ database, write, idempotency }, { id, amount, reason }, services) => {
+      const { provider } = await openCards(services)
+      const payment = await database.payments.show(id)
+      if (payment.state !== 'paid' || payment.intentId === null)
+        throw new Failure(
+          'conflict',
+          `The payment ${id} is ${payment.state}: only a paid one can be refunded.`,
+        )
+      const units = toMinorUnits(amount, payment.currency)
+      await write((writing) => writing.payments.recordRefundRequest(payment, { amount, reason }))
+      const once = createHash('sha256')
+        .update(idempotency?.key ?? randomUUID())
+        .digest('hex')
+      const refund = await provider.refund(payment.intentId, units, {
+        paymentId: id,
+        key: `refund-${id}-${once}`,
+      })
+      await takeReport({ database, provider, log: services.log }, refund)
+      return showWithReceipts(database, id)
+    },
+  ),
+  implement(operations.reconcilePayments, async ({ database, now }, { days }, services) => {
     const { provider } = await openCards(services)
     const since = days === undefined ? undefined : new Date(now - days * DAY_MS)
     const { since: from, ...counts } = await reconcile({ database, provider, log: services.log }, since)
     return { since: from.toISOString(), ...counts }
   }),
   implement(
-    openReceipt,
+    operations.openReceipt,
     async (database, { number }) => (await database.payments.showReceipt(BigInt(number))).accountId,
     async ({ database }, { number }, { config }) =>
       writeReceiptPage(await database.payments.showReceipt(BigInt(number)), config().payments?.seller ?? []),

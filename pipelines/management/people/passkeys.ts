@@ -1,12 +1,5 @@
 /** Operations of passkeys: sign-in, confirmation, and those of a user. */
-import {
-  addPasskey,
-  beginPasskey,
-  beginPasskeyConfirm,
-  confirmByPasskey,
-  removePasskey,
-  renamePasskey,
-} from '../../../schemas/management/people/profile.ts'
+import * as operations from '../../../schemas/management/people/profile.ts'
 import { beginPasskeySignIn, signInByPasskey } from '../../../schemas/management/people/sign-in.ts'
 import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
 import { generateToken, hashToken } from '../../../src/core/keys/bearer-token.ts'
@@ -100,12 +93,12 @@ export const passkeyOperations = [
       return session
     }),
   ),
-  implementForPeople(beginPasskeyConfirm, async (context, _, { identity }) => {
+  implementForPeople(operations.beginPasskeyConfirm, async (context, _, { identity }) => {
     const origin = passkeyOrigin(context)
     const options = await identity.passkeys.makeAuthenticationOptions(origin)
     return challengeFor(context, bindConfirmation(context), origin, options)
   }),
-  implementForPeople(confirmByPasskey, (context, { ticket, response }, { identity }) =>
+  implementForPeople(operations.confirmByPasskey, (context, { ticket, response }, { identity }) =>
     runCountedAttempt(context, requireSignedIn(context).user.id, async () => {
       const challenge = await takeChallenge(context, ticket, bindConfirmation(context))
       const { passkey, counter } = await provePasskey(context, identity, challenge, response)
@@ -115,14 +108,14 @@ export const passkeyOperations = [
       })
     }),
   ),
-  implementForPeople(beginPasskey, async (context, _, { identity }) => {
+  implementForPeople(operations.beginPasskey, async (context, _, { identity }) => {
     const { user } = requireSignedIn(context)
     const origin = passkeyOrigin(context)
     const { passkeys } = await context.database.signIn.listMethods(user.id)
     const options = await identity.passkeys.makeRegistrationOptions(origin, user, passkeys)
     return challengeFor(context, bindAddition(context), origin, options)
   }),
-  implementForPeople(addPasskey, async (context, { ticket, response, name }, { identity }) => {
+  implementForPeople(operations.addPasskey, async (context, { ticket, response, name }, { identity }) => {
     const { user } = requireSignedIn(context)
     const { challenge, origin } = await takeChallenge(context, ticket, bindAddition(context))
     const credential = await identity.passkeys.verifyRegistration(origin, challenge, response)
@@ -131,11 +124,11 @@ export const passkeyOperations = [
       await context.write((writing) => writing.signIn.addPasskey({ ...credential, userId: user.id, name })),
     )
   }),
-  implementForPeople(renamePasskey, async (context, { id, name }) => {
+  implementForPeople(operations.renamePasskey, async (context, { id, name }) => {
     const { user } = requireSignedIn(context)
     return passkeyShape(await context.write((writing) => writing.signIn.renamePasskey(user.id, id, name)))
   }),
-  implementForPeople(removePasskey, async (context, { id }) => {
+  implementForPeople(operations.removePasskey, async (context, { id }) => {
     const { user } = requireSignedIn(context)
     await context.write((writing) => writing.signIn.removePasskey(user.id, id))
     return { removed: true as const }

@@ -1,18 +1,6 @@
 /** Operations of the signed-in user on themselves. */
 import { Failure } from '../../../schemas/failure.ts'
-import {
-  confirmByPassword,
-  confirmTotp,
-  endOtherSessions,
-  endSession,
-  enrolTotp,
-  listSessions,
-  removeTotp,
-  renewRecoveryCodes,
-  setPassword,
-  showSecurity,
-  updateProfile,
-} from '../../../schemas/management/people/profile.ts'
+import * as operations from '../../../schemas/management/people/profile.ts'
 import { normalizeEmail } from '../../../src/core/people/email.ts'
 import { generateRecoveryCodes, hashRecoveryCode } from '../../../src/core/people/recovery-codes.ts'
 import { toWholeList } from '../page.ts'
@@ -21,11 +9,11 @@ import { acceptCode, assertPassword, implementForPeople, runCountedAttempt } fro
 import { renewSession, requireSignedIn } from './sessions.ts'
 
 export const profileOperations = [
-  implementForPeople(updateProfile, async (context, changes) => {
+  implementForPeople(operations.updateProfile, async (context, changes) => {
     const { user } = requireSignedIn(context)
     return userShape(await context.write((writing) => writing.users.update(user.id, changes)))
   }),
-  implementForPeople(showSecurity, async (context, _, { config, hasMail }) => {
+  implementForPeople(operations.showSecurity, async (context, _, { config, hasMail }) => {
     const methods = await context.database.signIn.listMethods(requireSignedIn(context).user.id)
     const names = new Map(config().sign_in.oidc.map(({ id, name }) => [id, name]))
     return {
@@ -41,7 +29,7 @@ export const profileOperations = [
       })),
     }
   }),
-  implementForPeople(confirmByPassword, (context, { password }, { identity }) => {
+  implementForPeople(operations.confirmByPassword, (context, { password }, { identity }) => {
     const { user } = requireSignedIn(context)
     // Not by the email: strangers who try to sign in with it do not lock out the user who is.
     return runCountedAttempt(context, user.id, async () => {
@@ -51,7 +39,7 @@ export const profileOperations = [
       return renewSession(context, true)
     })
   }),
-  implementForPeople(setPassword, async (context, { password }, { identity }) => {
+  implementForPeople(operations.setPassword, async (context, { password }, { identity }) => {
     const { user, session } = requireSignedIn(context)
     assertPassword(password, normalizeEmail(user.email))
     const hash = await identity.passwords.hash(password)
@@ -60,13 +48,13 @@ export const profileOperations = [
       await writing.sessions.end(user.id, { allBut: session.id })
     })
   }),
-  implementForPeople(enrolTotp, async (context, _, { identity }) => {
+  implementForPeople(operations.enrolTotp, async (context, _, { identity }) => {
     const { user } = requireSignedIn(context)
     const enrolment = identity.totp.enrolTotp(user.email)
     await context.write((writing) => writing.signIn.enrolTotp(user.id, enrolment.secret))
     return enrolment
   }),
-  implementForPeople(confirmTotp, (context, { code }, { identity }) => {
+  implementForPeople(operations.confirmTotp, (context, { code }, { identity }) => {
     const { database, write, now } = context
     const { user, session } = requireSignedIn(context)
     return runCountedAttempt(context, user.id, async () => {
@@ -83,7 +71,7 @@ export const profileOperations = [
       return { recovery_codes: codes }
     })
   }),
-  implementForPeople(renewRecoveryCodes, async (context) => {
+  implementForPeople(operations.renewRecoveryCodes, async (context) => {
     const { user } = requireSignedIn(context)
     const { totpConfirmedAt } = await context.database.signIn.listMethods(user.id)
     if (totpConfirmedAt === null)
@@ -92,12 +80,12 @@ export const profileOperations = [
     await context.write((writing) => writing.signIn.setRecoveryCodes(user.id, codes.map(hashRecoveryCode)))
     return { recovery_codes: codes }
   }),
-  implementForPeople(removeTotp, async (context) => {
+  implementForPeople(operations.removeTotp, async (context) => {
     const { user } = requireSignedIn(context)
     await context.write((writing) => writing.signIn.removeTotp(user.id))
     return { removed: true as const }
   }),
-  implementForPeople(listSessions, async (context) => {
+  implementForPeople(operations.listSessions, async (context) => {
     const { user, session } = requireSignedIn(context)
     const sessions = await context.database.sessions.list(user.id)
     return toWholeList(
@@ -111,13 +99,13 @@ export const profileOperations = [
       })),
     )
   }),
-  implementForPeople(endSession, async (context, { id }) => {
+  implementForPeople(operations.endSession, async (context, { id }) => {
     const { user } = requireSignedIn(context)
     const ended = await context.write((writing) => writing.sessions.end(user.id, { only: id }))
     if (ended === 0) throw new Failure('not_found', `You have no session ${id}.`)
     return { removed: true as const }
   }),
-  implementForPeople(endOtherSessions, async (context) => {
+  implementForPeople(operations.endOtherSessions, async (context) => {
     const { user, session } = requireSignedIn(context)
     return { ended: await context.write((writing) => writing.sessions.end(user.id, { allBut: session.id })) }
   }),

@@ -1,14 +1,7 @@
 /** Operations of becoming a user and of signing in. No answer tells whether an email exists, nor does its time. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../../../schemas/failure.ts'
-import {
-  acceptInvitation,
-  lookUpInvitation,
-  signInByPassword,
-  signInByTotp,
-  signInWays,
-  signUp,
-} from '../../../schemas/management/people/sign-in.ts'
+import * as operations from '../../../schemas/management/people/sign-in.ts'
 import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
 import { generateToken, hashToken } from '../../../src/core/keys/bearer-token.ts'
 import { normalizeEmail } from '../../../src/core/people/email.ts'
@@ -76,12 +69,12 @@ async function signUpByPassword(
 }
 
 export const signInOperations = [
-  implementForPeople(signInWays, async (_, __, { config, hasMail }) => {
+  implementForPeople(operations.signInWays, async (_, __, { config, hasMail }) => {
     const { signup, sign_in } = config()
     return { signup, providers: sign_in.oidc.map(({ id, name }) => ({ id, name })), recovery: hasMail }
   }),
-  implementForPeople(signUp, signUpByPassword),
-  implementForPeople(signInByPassword, (context, input, { identity }) => {
+  implementForPeople(operations.signUp, signUpByPassword),
+  implementForPeople(operations.signInByPassword, (context, input, { identity }) => {
     const { database, write } = context
     const email = normalizeEmail(input.email)
     return runCountedAttempt(context, email, async () => {
@@ -103,7 +96,7 @@ export const signInOperations = [
       return { session: null, ticket }
     })
   }),
-  implementForPeople(signInByTotp, async (context, { ticket, code }, { identity }) => {
+  implementForPeople(operations.signInByTotp, async (context, { ticket, code }, { identity }) => {
     const { database, now } = context
     const waiting = { tokenHash: hashToken(ticket), purpose: 'totp' } as const
     const userId = await database.tickets.findUser(waiting)
@@ -118,14 +111,14 @@ export const signInOperations = [
       })
     })
   }),
-  implementForPeople(lookUpInvitation, async ({ database }, { token }) => {
+  implementForPeople(operations.lookUpInvitation, async ({ database }, { token }) => {
     const { email, accountId, accountName, role, installationRole, expiresAt } =
       await database.invitations.find(hashToken(token))
     const expires_at = expiresAt.toISOString()
     const account = { account_id: accountId, account_name: accountName }
     return { email, ...account, role, installation_role: installationRole, expires_at }
   }),
-  implementForPeople(acceptInvitation, (context, { token }) => {
+  implementForPeople(operations.acceptInvitation, (context, { token }) => {
     const { user, session, access } = requireSignedIn(context)
     return renewSession(context, false, async (writing) => {
       const offer = await writing.invitations.redeem(hashToken(token))

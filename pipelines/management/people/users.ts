@@ -1,20 +1,6 @@
 /** Operations of users and invitations. */
 import { Failure } from '../../../schemas/failure.ts'
-import {
-  createInvitation,
-  createSignInLink,
-  createUser,
-  disableUser,
-  enableUser,
-  inviteMember,
-  listInvitations,
-  listMemberInvitations,
-  listUsers,
-  revokeInvitation,
-  revokeMemberInvitation,
-  setInstallationRole,
-  showUser,
-} from '../../../schemas/management/people/users.ts'
+import * as operations from '../../../schemas/management/people/users.ts'
 import { generateToken, hashToken } from '../../../src/core/keys/bearer-token.ts'
 import type { NewInvitation } from '../../../src/postgres/people/invitations.ts'
 import { assertMayDecideOn } from '../accounts/ranks.ts'
@@ -63,12 +49,12 @@ async function listInvitationPage({ database }: Context, accountId: string | nul
 }
 
 export const userOperations = [
-  implement(listUsers, async ({ database }, input) => {
+  implement(operations.listUsers, async ({ database }, input) => {
     const found = await database.users.list({ search: input.search ?? null, ...readPage(input) })
     return toPage(found.map(userShape), input)
   }),
-  implement(showUser, async ({ database }, { id }) => userShape(await database.users.show(id))),
-  implement(createUser, async ({ write }, input, { config }) => {
+  implement(operations.showUser, async ({ database }, { id }) => userShape(await database.users.show(id))),
+  implement(operations.createUser, async ({ write }, input, { config }) => {
     const { name, locale, installation_role: installationRole, account_id: accountId } = input
     const email = readEmail(input.email)
     const credit = config().trial_credit
@@ -84,7 +70,7 @@ export const userOperations = [
       }),
     )
   }),
-  implement(createSignInLink, async ({ write }, { id }, { publicUrl }) => {
+  implement(operations.createSignInLink, async ({ write }, { id }, { publicUrl }) => {
     const token = generateToken()
     await write(async (writing) => {
       const { enabled } = await writing.users.show(id)
@@ -93,13 +79,13 @@ export const userOperations = [
     })
     return { url: `${publicUrl}/console/sign-in#link=${token}`, minutes: LINK_MINUTES }
   }),
-  implement(enableUser, async ({ write }, { id }) =>
+  implement(operations.enableUser, async ({ write }, { id }) =>
     userShape(await write((writing) => writing.users.update(id, { enabled: true }))),
   ),
-  implement(disableUser, async ({ write }, { id }) =>
+  implement(operations.disableUser, async ({ write }, { id }) =>
     userShape(await write((writing) => writing.users.update(id, { enabled: false }))),
   ),
-  implement(setInstallationRole, async ({ write }, { id, installation_role: installationRole }) =>
+  implement(operations.setInstallationRole, async ({ write }, { id, installation_role: installationRole }) =>
     userShape(
       await write(async (writing) => {
         const user = await writing.users.update(id, { installationRole })
@@ -109,21 +95,23 @@ export const userOperations = [
       }),
     ),
   ),
-  implement(createInvitation, (context, { email, installation_role: installationRole }, services) =>
-    invite(context, services, { email, installationRole, accountId: null, role: null }),
+  implement(
+    operations.createInvitation,
+    (context, { email, installation_role: installationRole }, services) =>
+      invite(context, services, { email, installationRole, accountId: null, role: null }),
   ),
-  implement(listInvitations, (context, input) => listInvitationPage(context, null, input)),
-  implement(revokeInvitation, async ({ write }, { id }) =>
+  implement(operations.listInvitations, (context, input) => listInvitationPage(context, null, input)),
+  implement(operations.revokeInvitation, async ({ write }, { id }) =>
     invitationShape(await write((writing) => writing.invitations.revoke(id))),
   ),
-  implement(inviteMember, async (context, { email, account_id: accountId, role }, services) => {
+  implement(operations.inviteMember, async (context, { email, account_id: accountId, role }, services) => {
     assertMayDecideOn(context, accountId, role)
     return invite(context, services, { email, accountId, role, installationRole: null })
   }),
-  implement(listMemberInvitations, (context, { account_id, ...input }) =>
+  implement(operations.listMemberInvitations, (context, { account_id, ...input }) =>
     listInvitationPage(context, account_id, input),
   ),
-  implement(revokeMemberInvitation, async (context, { id, account_id: accountId }) =>
+  implement(operations.revokeMemberInvitation, async (context, { id, account_id: accountId }) =>
     invitationShape(
       await context.write(async (writing) => {
         const invitation = await writing.invitations.show(id)

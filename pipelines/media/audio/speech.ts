@@ -20,7 +20,7 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { invalidField, readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import type { FileReader, LastingLinks } from '../../../src/storage/store.ts'
 import type { CallAccess } from '../../calls/authenticate.ts'
-import { jsonReply, pacedReply } from '../../calls/replies.ts'
+import { jsonReply, paceReply } from '../../calls/replies.ts'
 import { readEnding } from '../../tasks/end/settlement.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
 import { filesRemoved, toTaskFailure } from '../failed-task.ts'
@@ -129,7 +129,7 @@ function replyWithSound(files: SpeechFiles, task: Task): Reply | Observable<Repl
   const printed = printSpeech(files, task)
   const key = task.result?.files.find(({ role }) => role === 'audio')?.key ?? null
   if (key === null) return jsonReply(printed)
-  return pacedReply(async () => {
+  return paceReply(async () => {
     const found = await files.get(key).catch(throwUnreadable)
     if (found === null) throw new Failure('not_found', 'The sound is not there any more.')
     // No content-length: the reply ends after its last byte, once the record of its Idempotency-Key is stored.

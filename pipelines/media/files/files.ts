@@ -11,7 +11,7 @@ import type { GatewayRequest, Handler, HeaderList, Reply } from '../../../src/ht
 import type { FileLinks, FileReader, StoredObject } from '../../../src/storage/store.ts'
 import type { Call, Stage } from '../../calls/pipeline.ts'
 import { type Asked, answer, calls, type Found, find, readParams } from '../../calls/pipeline.ts'
-import { pacedReply } from '../../calls/replies.ts'
+import { paceReply } from '../../calls/replies.ts'
 import { throwUnreadable } from './unreadable.ts'
 
 interface LinkedStore extends FileReader, FileLinks {
@@ -117,7 +117,7 @@ function send(
     return of(makeEmptyReply(200, [...headers, ['content-length', String(found.bytes)]]))
   const span = readSpan(request, found, tag)
   if (found.bytes === 0) return of(makeEmptyReply(200, headers))
-  return pacedReply(async () => {
+  return paceReply(async () => {
     const body = await store.get(key, span ?? undefined).catch(throwUnreadable)
     if (body === null) throw gone()
     if (span === null) return { headers, length: found.bytes, pieces: body.stream }

@@ -6,6 +6,7 @@ import { logDetail, shownRefund } from '../../call-log/detail.ts'
 import { CALL_VALUES_PER_FIELD } from '../../call-log/page-query.ts'
 import { logQuery, windowFields } from '../../call-log/query.ts'
 import { CALL_STATUSES, LOG_LIMIT_DEFAULT_ROWS, LOG_LIMIT_MAX_ROWS } from '../../call-log/row.ts'
+import { creditsText } from '../../money.ts'
 import { amountText, instantText, operation, timezone, toPageSchema } from '../operation.ts'
 
 const accountId = z.string()
@@ -25,6 +26,15 @@ const filters = {
   ...windowFields,
   model_part: part.describe("Part of the model's id, in any case."),
   key_part: part.describe("Part of the key's name or prefix, in any case."),
+  not_model: LOG_FILTERS.model.describe('Not these ids, separated by commas.'),
+  not_error_code: LOG_FILTERS.error_code.describe('Not these codes, separated by commas.'),
+  cost_above: creditsText.optional().describe('Only calls that cost more than this, in credits.'),
+  latency_above_ms: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .optional()
+    .describe('Only calls that took longer than this.'),
 }
 const page = {
   order: logQuery.shape.order,

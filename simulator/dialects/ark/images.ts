@@ -1,7 +1,7 @@
 /** The ark-images dialect: `POST /api/v3/images/generations` in Ark's public shapes. */
 
 import { z } from 'zod'
-import { namedModel, requireBearer } from '../../access.ts'
+import { findNamedModel, requireBearer } from '../../access.ts'
 import {
   type Dialect,
   jsonAnswer,
@@ -71,7 +71,7 @@ type Asked = z.infer<typeof request>
 function open(received: ReceivedRequest): OpenedRequest {
   requireBearer(received.headers, NO_KEY)
   const asked = readAs(request, parseJsonObject(received.body))
-  const { model, directives } = namedModel(
+  const { model, directives } = findNamedModel(
     asked.model,
     (model) => `The model or endpoint ${model} does not exist or you do not have access to it.`,
   )

@@ -1,7 +1,7 @@
 /** The ark-video dialect: `/api/v3/contents/generations/tasks` in Ark's public shapes. */
 
 import { z } from 'zod'
-import { namedModel, requireBearer } from '../../access.ts'
+import { findNamedModel, requireBearer } from '../../access.ts'
 import {
   type Dialect,
   jsonAnswer,
@@ -12,7 +12,7 @@ import {
   type WholeAnswer,
 } from '../../dialect.ts'
 import type { Directives } from '../../directives/grammar.ts'
-import { Delivery, filmSize, roundedSeconds } from '../../media/delivery.ts'
+import { Delivery, filmSize, roundSeconds } from '../../media/delivery.ts'
 import { readAs } from '../../requests.ts'
 import { makeTaskId, readState, type Task, type TaskState } from '../../tasks/task-book.ts'
 import { acceptWork, directivesInTexts, openPoll } from '../../tasks/work.ts'
@@ -81,7 +81,7 @@ type Asked = z.infer<typeof request>
 function openSubmit(received: ReceivedRequest): OpenedRequest {
   requireBearer(received.headers, NO_KEY)
   const asked = readAs(request, parseJsonObject(received.body))
-  const { directives } = namedModel(
+  const { directives } = findNamedModel(
     asked.model,
     (model) => `The model or endpoint ${model} does not exist or you do not have access to it.`,
   )
@@ -170,7 +170,7 @@ function madeFilm({ submit: { directives } }: Task, asked: Asked, delivery: Deli
   const ratio = asked.ratio ?? flags.get('ratio') ?? flags.get('rt') ?? DEFAULT_RATIO
   const fromFlags = Number(flags.get('duration') ?? flags.get('dur') ?? DEFAULT_SECONDS)
   const framed = asked.frames === undefined ? undefined : asked.frames / FRAMES_PER_SECOND
-  const seconds = roundedSeconds(directives.seconds ?? framed ?? asked.duration ?? fromFlags)
+  const seconds = roundSeconds(directives.seconds ?? framed ?? asked.duration ?? fromFlags)
   const size = directives.size ?? filmSize(resolution, ratio)
   const pixels = size.widthPixels * size.heightPixels
   const tokens = Math.round((pixels * FRAMES_PER_SECOND * seconds) / PIXELS_PER_TOKEN)

@@ -1,6 +1,6 @@
 /** The chat-completions dialect: `POST /v1/chat/completions` and `GET /v1/models` in OpenAI's public shapes. */
 
-import { namedModel, refuseBadKey } from '../../access.ts'
+import { findNamedModel, refuseBadKey } from '../../access.ts'
 import { type TokenLogprob, wireLogprobs } from '../../answers/logprobs.ts'
 import { type Choice, inTurn, NO_USAGE, type Script, type Usage, writeScript } from '../../answers/script.ts'
 import type { Frame } from '../../answers/sse.ts'
@@ -11,14 +11,14 @@ import {
   failuresAs,
   jsonAnswer,
   type OpenedRequest,
-  openedWith,
+  openWith,
   type ReceivedRequest,
   SimulatedFailure,
 } from '../../dialect.ts'
 import type { Directives } from '../../directives/grammar.ts'
 import { errorBody } from './error.ts'
 import { type ChatRequest, readChatRequest, readPrompt } from './request.ts'
-import { fallen, type StreamedUsage, streamedUsage, wholeUsage, wireUsage } from './usage.ts'
+import { fallen, type StreamedUsage, toStreamedUsage, wholeUsage, wireUsage } from './usage.ts'
 
 const LISTED_MODELS = ['sim-small', 'sim-medium', 'sim-large', 'sim-reasoner']
 const EPOCH_SECONDS = 1_735_689_600
@@ -40,13 +40,13 @@ function openModels(request: ReceivedRequest): OpenedRequest {
     created: EPOCH_SECONDS,
     owned_by: 'simulator',
   }))
-  return openedWith({ object: 'list', data })
+  return openWith({ object: 'list', data })
 }
 
 function openChat(request: ReceivedRequest): OpenedRequest {
   refuseBadKey(request.headers)
   const chat = readChatRequest(request.body)
-  const { model, directives } = namedModel(
+  const { model, directives } = findNamedModel(
     chat.model,
     (model) => `The model \`${model}\` does not exist or you do not have access to it.`,
   )
@@ -130,7 +130,7 @@ class ChunkWriter {
   constructor(base: Record<string, unknown>, script: Script, includeUsage: boolean, directives: Directives) {
     this.#head = JSON.stringify(base).slice(0, -1)
     this.#script = script
-    this.#usage = streamedUsage(includeUsage, directives)
+    this.#usage = toStreamedUsage(includeUsage, directives)
     this.#directives = directives
   }
 

@@ -14,7 +14,7 @@ export type StreamedUsage =
 
 type UsageDirectives = Pick<Directives, 'usage' | 'usage_form' | 'usage_fault'>
 
-export function streamedUsage(
+export function toStreamedUsage(
   includeUsage: boolean,
   { usage: mode, usage_form: form }: UsageDirectives,
 ): StreamedUsage {

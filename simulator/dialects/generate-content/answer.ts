@@ -3,7 +3,7 @@
 import type { Likelihood, TokenLogprob } from '../../answers/logprobs.ts'
 import {
   type Choice,
-  hiddenTokens,
+  countHiddenTokens,
   inTurn,
   NO_USAGE,
   type Script,
@@ -53,7 +53,7 @@ export function wholeAnswer(options: AnswerOptions): unknown {
 export function* splitChunks(options: AnswerOptions): Iterator<Frame, void> {
   const { script, directives } = options
   const foot = makeFoot(options)
-  const hidden = hiddenTokens(script)
+  const hidden = countHiddenTokens(script)
   let soFar = { ...script.usage, completion: hidden, reasoning: hidden }
   for (const [index, { part, tokens, reasoning, logprob }] of inTurn(script.choices.map(splitPieces))) {
     soFar = {

@@ -1,6 +1,6 @@
 /** The generate-content dialect: `:generateContent`, `:streamGenerateContent` and `:countTokens` in Google's public shapes. */
 
-import { BAD_KEY, namedModel } from '../../access.ts'
+import { BAD_KEY, findNamedModel } from '../../access.ts'
 import { countPromptTokens, writeScript } from '../../answers/script.ts'
 import {
   type Answer,
@@ -37,7 +37,7 @@ function open(request: ReceivedRequest): OpenedRequest {
   refuseStrangers(request)
   const name = decode(request.path[1] ?? '')
   const method = request.path[2] ?? ''
-  const { model, directives } = namedModel(
+  const { model, directives } = findNamedModel(
     name,
     (model) =>
       `models/${model} is not found for API version v1beta, or is not supported for ${method}. Call ListModels to see the list of available models and their supported methods.`,
@@ -57,7 +57,7 @@ function open(request: ReceivedRequest): OpenedRequest {
 function openCount(
   body: Buffer,
   name: string,
-  { model, directives }: Pick<ReturnType<typeof namedModel>, 'model' | 'directives'>,
+  { model, directives }: Pick<ReturnType<typeof findNamedModel>, 'model' | 'directives'>,
 ): OpenedRequest {
   const asked = readCounted(body, name, model)
   return {

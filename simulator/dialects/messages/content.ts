@@ -29,7 +29,7 @@ export function readContent(choice: Choice, { thinks, sealsReasoning, id }: Cont
   const reasons = choice.reasoningTokens > 0
   return [
     ...(choice.reasoning.length > 0 || (reasons && thinks) ? [thinkingBlock(choice.reasoning)] : []),
-    ...(sealsReasoning && reasons ? [sealedBlock(id)] : []),
+    ...(sealsReasoning && reasons ? [makeSealedBlock(id)] : []),
     ...choice.searches.flatMap((search) => [searchBlock(search), resultBlock(search)]),
     ...(choice.text.length > 0 ? [textBlock(choice)] : []),
     ...choice.toolCalls.map(toolBlock),
@@ -57,7 +57,7 @@ function* thinkingDeltas(reasoning: readonly string[], signature: string): Itera
   yield text('signature_delta', 'signature', signature, 0)
 }
 
-function sealedBlock(id: string): ContentBlock {
+function makeSealedBlock(id: string): ContentBlock {
   const whole = { type: 'redacted_thinking', data: seal(id) }
   return { whole, opening: whole, openingTokens: 0, deltas: [] }
 }

@@ -1,10 +1,10 @@
 /** The messages dialect: `POST /v1/messages` and `/v1/messages/count_tokens` in Anthropic's public shapes. */
 
 import type { IncomingHttpHeaders } from 'node:http'
-import { BAD_KEY, namedModel } from '../../access.ts'
-import { type Choice, countPromptTokens, hiddenTokens, writeScript } from '../../answers/script.ts'
+import { BAD_KEY, findNamedModel } from '../../access.ts'
+import { type Choice, countHiddenTokens, countPromptTokens, writeScript } from '../../answers/script.ts'
 import type { Frame } from '../../answers/sse.ts'
-import { makeHexadecimalId, seededRandom, toSeed } from '../../answers/words.ts'
+import { makeHexadecimalId, makeSeededRandom, toSeed } from '../../answers/words.ts'
 import {
   type Answer,
   type Dialect,
@@ -17,9 +17,9 @@ import {
 import type { Directives } from '../../directives/grammar.ts'
 import { type ContentBlock, readContent } from './content.ts'
 import { invalid } from './fields.ts'
-import { type OtherRuns, runOtherModels } from './other-models.ts'
+import { type OtherRuns, runOtherModels, toCategory } from './other-models.ts'
 import { type MessagesRequest, readMessagesRequest } from './request.ts'
-import { type StreamedUsage, streamedUsage, wholeUsage } from './usage.ts'
+import { type StreamedUsage, toStreamedUsage, wholeUsage } from './usage.ts'
 
 const STOP_REASONS = { stop: 'end_turn', length: 'max_tokens', tool_calls: 'tool_use' } as const
 
@@ -52,7 +52,7 @@ type Answering = (request: MessagesRequest, model: string, directives: Directive
 function open(request: ReceivedRequest, counting: boolean, answer: Answering): OpenedRequest {
   refuseStrangers(request.headers)
   const asked = readMessagesRequest(request.body, { counting })
-  const { model, directives } = namedModel(asked.model, (model) => `model: ${model}`)
+  const { model, directives } = findNamedModel(asked.model, (model) => `model: ${model}`)
   return {
     model: asked.model,
     stream: asked.stream,
@@ -73,7 +73,7 @@ function answerMessages(request: MessagesRequest, model: string, directives: Dir
   const { id } = script
   const [choice] = script.choices
   if (choice === undefined) throw new Error('A script has a choice for every one that is asked for.')
-  const ending = findEnding(choice)
+  const ending = findEnding(choice, directives)
   const sealsReasoning = directives.reasoning_sealed === true
   const others = runOtherModels(request.others, model, script, directives)
   const own = readContent(choice, { thinks: request.thinks, sealsReasoning, id })
@@ -91,18 +91,31 @@ function answerMessages(request: MessagesRequest, model: string, directives: Dir
     }
     return { ...jsonAnswer(200, body, headers), tokens: script.usage.completion }
   }
-  const streamed = streamedUsage(script.usage, directives)
+  const streamed = toStreamedUsage(script.usage, directives)
   const usage = { ...streamed, end: withIterations(streamed.end, others) }
-  return eventStream(printFrames({ message, content, ending, usage, hidden: hiddenTokens(script) }), headers)
+  return eventStream(
+    printFrames({ message, content, ending, usage, hidden: countHiddenTokens(script) }),
+    headers,
+  )
 }
 
 const withIterations = (usage: unknown, { iterations }: OtherRuns): unknown =>
   usage === undefined || iterations === undefined ? usage : { ...(usage as object), iterations }
 
-const findEnding = ({ finish, stopSequence }: Choice) => ({
-  stop_reason: stopSequence === null ? STOP_REASONS[finish] : 'stop_sequence',
-  stop_sequence: stopSequence,
-})
+function findEnding({ finish, stopSequence }: Choice, { refused, code }: Directives) {
+  if (refused === true) {
+    const stop_details = {
+      type: 'refusal',
+      category: toCategory(code),
+      explanation: 'It cannot be answered.',
+    }
+    return { stop_reason: 'refusal', stop_sequence: null, stop_details }
+  }
+  return {
+    stop_reason: stopSequence === null ? STOP_REASONS[finish] : 'stop_sequence',
+    stop_sequence: stopSequence,
+  }
+}
 
 type Streamed = {
   readonly message: Record<string, unknown>
@@ -152,6 +165,6 @@ const ERROR_TYPES: Readonly<Record<number, string>> = {
 
 function errorBody({ status, message }: SimulatedFailure) {
   const type = ERROR_TYPES[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
-  const requestId = makeHexadecimalId(seededRandom(toSeed(message)))
+  const requestId = makeHexadecimalId(makeSeededRandom(toSeed(message)))
   return { type: 'error', error: { type, message }, request_id: `req_${requestId}` }
 }

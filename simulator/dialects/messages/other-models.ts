@@ -1,7 +1,7 @@
 /** Other models of the vendor's that take part in an answer: advisors, and fallbacks that answer where a model declines. */
 
 import type { Script } from '../../answers/script.ts'
-import { drawTokens, seededRandom } from '../../answers/words.ts'
+import { drawTokens, makeSeededRandom } from '../../answers/words.ts'
 import { isObject } from '../../dialect.ts'
 import { type Directives, splitModelName } from '../../directives/grammar.ts'
 import type { ContentBlock } from './content.ts'
@@ -42,12 +42,12 @@ export type OtherRuns = {
   readonly iterations: readonly Record<string, unknown>[] | undefined
 }
 
-/** Returns what other models add to an answer, by the directives `advice`, `declined` and `other_model`. */
+/** Returns what other models add to an answer, by the directives `advice`, `declined`, `code` and `other_model`. */
 export function runOtherModels(
   asked: OtherModels,
   model: string,
   { usage, seed, id }: Script,
-  { advice = 0, declined, other_model: renamed }: Directives,
+  { advice = 0, declined, code, other_model: renamed }: Directives,
 ): OtherRuns {
   const [fallback] = declined === undefined ? [] : asked.fallbacks
   const advices = asked.advisor === null ? 0 : advice
@@ -77,7 +77,10 @@ export function runOtherModels(
   const advising = Array.from({ length: advices }, (_, index) => adviceBlocks(`${id}${index}`)).flat()
   return {
     model: serving,
-    blocks: [...(fallback === undefined ? [] : declinedBlocks(model, serving, declined!, seed)), ...advising],
+    blocks: [
+      ...(fallback === undefined ? [] : makeDeclinedBlocks(model, serving, declined!, { seed, code })),
+      ...advising,
+    ],
     iterations: [...(fallback === undefined ? [] : [before]), ...turns.flat(), last],
   }
 }
@@ -89,15 +92,23 @@ const plainBlock = (whole: Record<string, unknown>): ContentBlock => ({
   deltas: [],
 })
 
-function declinedBlocks(from: string, to: string, tokens: number, seed: number): ContentBlock[] {
-  const said = drawTokens(seededRandom(seed), tokens)
+/** Returns the category of a refusal. */
+export const toCategory = (code = 'cyber'): string | null => (code === 'none' ? null : code)
+
+function makeDeclinedBlocks(
+  from: string,
+  to: string,
+  tokens: number,
+  { seed, code }: { seed: number; code: string | undefined },
+): ContentBlock[] {
+  const said = drawTokens(makeSeededRandom(seed), tokens)
   const text: ContentBlock = {
     whole: { type: 'text', text: said.join('') },
     opening: { type: 'text', text: '' },
     openingTokens: 0,
     deltas: said.map((token) => ({ json: JSON.stringify({ type: 'text_delta', text: token }), tokens: 1 })),
   }
-  const trigger = { type: 'refusal', category: 'cyber' }
+  const trigger = { type: 'refusal', category: toCategory(code) }
   const handover = plainBlock({ type: 'fallback', from: { model: from }, to: { model: to }, trigger })
   return tokens === 0 ? [handover] : [text, handover]
 }

@@ -23,7 +23,7 @@ export function wholeUsage(usage: Usage, { usage: mode, service_tier: tier }: Us
 
 type UsageDirectives = Pick<Directives, 'usage' | 'service_tier'>
 
-export function streamedUsage(
+export function toStreamedUsage(
   usage: Usage,
   { usage: mode, service_tier: tier }: UsageDirectives,
 ): StreamedUsage {

@@ -1,7 +1,7 @@
 /** The openai-images dialect: `POST /v1/images/generations` and `/v1/images/edits` in OpenAI's public shapes. */
 
 import { z } from 'zod'
-import { namedModel, requireBearer } from '../../access.ts'
+import { findNamedModel, requireBearer } from '../../access.ts'
 import {
   type Dialect,
   failuresAs,
@@ -96,7 +96,7 @@ function checkFiles(form: Form): void {
 }
 
 function opened(request: ReceivedRequest, asked: Asked): OpenedRequest {
-  const { model, directives } = namedModel(asked.model, (model) => `The model '${model}' does not exist.`)
+  const { model, directives } = findNamedModel(asked.model, (model) => `The model '${model}' does not exist.`)
   const size = imageSize(model, asked)
   const { world } = request
   return {

@@ -1,7 +1,7 @@
 /** The openai-speech dialect: `POST /v1/audio/speech` in OpenAI's public shape. */
 
 import { z } from 'zod'
-import { namedModel, requireBearer } from '../../access.ts'
+import { findNamedModel, requireBearer } from '../../access.ts'
 import {
   type Dialect,
   failuresAs,
@@ -46,7 +46,7 @@ const request = z.strictObject({
 function open({ headers, body, world }: ReceivedRequest): OpenedRequest {
   requireBearer(headers, NO_KEY)
   const asked = readAs(request, parseJsonObject(body))
-  const { directives } = namedModel(asked.model, (model) => `The model '${model}' does not exist.`)
+  const { directives } = findNamedModel(asked.model, (model) => `The model '${model}' does not exist.`)
   return {
     model: asked.model,
     directives: [directives, directivesInTexts(asked.input), asked.simulate],

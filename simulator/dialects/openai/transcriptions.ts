@@ -1,7 +1,7 @@
 /** `POST /v1/audio/transcriptions` in OpenAI's public shape. */
 
 import { z } from 'zod'
-import { namedModel, requireBearer } from '../../access.ts'
+import { findNamedModel, requireBearer } from '../../access.ts'
 import type { Frame } from '../../answers/sse.ts'
 import {
   type Answer,
@@ -47,7 +47,7 @@ function open({ headers, form: readForm }: ReceivedRequest): OpenedRequest {
   const [file, ...others] = form.files('file')
   if (file === undefined || others.length > 0 || file.data.length === 0)
     throw new SimulatedFailure(400, 'invalid_request', 'One file is required.', { param: 'file' })
-  const { directives } = namedModel(asked.model, (name) => `The model '${name}' does not exist.`)
+  const { directives } = findNamedModel(asked.model, (name) => `The model '${name}' does not exist.`)
   return {
     model: asked.model,
     stream: asked.stream === 'true',

@@ -1,8 +1,8 @@
 /** `POST /v1/embeddings` in OpenAI's public shape, and `POST /v1/rerank` in that of Cohere and Jina. */
 
 import { z } from 'zod'
-import { namedModel, refuseBadKey } from '../../access.ts'
-import { makeId, seededRandom, toSeed } from '../../answers/words.ts'
+import { findNamedModel, refuseBadKey } from '../../access.ts'
+import { makeId, makeSeededRandom, toSeed } from '../../answers/words.ts'
 import {
   type Dialect,
   failuresAs,
@@ -57,7 +57,7 @@ const countTokens = (input: string | readonly number[]): number =>
 function openEmbeddings({ headers, body }: ReceivedRequest): OpenedRequest {
   refuseBadKey(headers)
   const asked = readAs(embeddings, parseJsonObject(body))
-  const { model, directives } = namedModel(asked.model, NOT_SERVED)
+  const { model, directives } = findNamedModel(asked.model, NOT_SERVED)
   const inputs: (string | number[])[] = isOne(asked.input) ? [asked.input] : asked.input
   const last = inputs.at(-1)
   return {
@@ -78,7 +78,7 @@ function makeEmbeddings(
 ): object {
   const count = directives.prompt_tokens ?? inputs.reduce((sum, input) => sum + countTokens(input), 0)
   const data = inputs.map((input, index) => {
-    const draw = seededRandom(directives.seed ?? toSeed(`${model}\n${input}`))
+    const draw = makeSeededRandom(directives.seed ?? toSeed(`${model}\n${input}`))
     const numbers = Float32Array.from({ length: dimensions }, () => 2 * draw() - 1)
     const embedding = format === 'float' ? [...numbers] : Buffer.from(numbers.buffer).toString('base64')
     return { object: 'embedding', index, embedding }
@@ -107,7 +107,7 @@ const rerank = z.strictObject({
 function openRerank({ headers, body }: ReceivedRequest): OpenedRequest {
   refuseBadKey(headers)
   const asked = readAs(rerank, parseJsonObject(body))
-  const { model, directives } = namedModel(asked.model, NOT_SERVED)
+  const { model, directives } = findNamedModel(asked.model, NOT_SERVED)
   return {
     model: asked.model,
     directives: [directives, directivesInTexts(asked.query), asked.simulate],
@@ -121,7 +121,7 @@ function makeRanking(
   { query, documents, top_n: most = documents.length, return_documents: shows }: z.infer<typeof rerank>,
   directives: Directives,
 ): object {
-  const draw = seededRandom(directives.seed ?? toSeed(`${model}\n${query}\n${JSON.stringify(documents)}`))
+  const draw = makeSeededRandom(directives.seed ?? toSeed(`${model}\n${query}\n${JSON.stringify(documents)}`))
   const results = documents
     .map((document, index) => ({ index, relevance_score: draw(), ...(shows === true && { document }) }))
     .sort((one, other) => other.relevance_score - one.relevance_score)

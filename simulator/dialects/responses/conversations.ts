@@ -4,7 +4,7 @@ import {
   type Endpoint,
   isObject,
   type OpenedRequest,
-  openedWith,
+  openWith,
   parseJsonObject,
   type ReceivedRequest,
   SimulatedFailure,
@@ -56,24 +56,24 @@ function makeBody(
 function begin(request: ReceivedRequest): OpenedRequest {
   refuseBadKey(request.headers)
   const { items, metadata } = makeBody(request, ['items', 'metadata'])
-  return openedWith(shown(request.world.conversations.begin(items, metadata)))
+  return openWith(shown(request.world.conversations.begin(items, metadata)))
 }
 
 function change(request: ReceivedRequest): OpenedRequest {
   const found = ofPath(request)
   found.metadata = makeBody(request, ['metadata']).metadata
-  return openedWith(shown(found))
+  return openWith(shown(found))
 }
 
 function remove(request: ReceivedRequest): OpenedRequest {
   const { id } = ofPath(request)
   request.world.conversations.delete(id)
-  return openedWith({ id, object: 'conversation.deleted', deleted: true })
+  return openWith({ id, object: 'conversation.deleted', deleted: true })
 }
 
 function addItems(request: ReceivedRequest): OpenedRequest {
   const found = ofPath(request)
-  return openedWith(
+  return openWith(
     listed(request.world.conversations.add(found, makeBody(request, ['items'], found.items).items)),
   )
 }
@@ -81,7 +81,7 @@ function addItems(request: ReceivedRequest): OpenedRequest {
 /** Lists the items, newest first unless requested otherwise. */
 function listItems(request: ReceivedRequest): OpenedRequest {
   const { items } = ofPath(request)
-  return openedWith(listed(request.query.get('order') === 'asc' ? items : items.toReversed()))
+  return openWith(listed(request.query.get('order') === 'asc' ? items : items.toReversed()))
 }
 
 function makeItem(request: ReceivedRequest): { found: Conversation; id: string } {
@@ -93,13 +93,13 @@ function makeItem(request: ReceivedRequest): { found: Conversation; id: string }
 
 function showItem(request: ReceivedRequest): OpenedRequest {
   const { found, id } = makeItem(request)
-  return openedWith(found.items.find((item) => item.id === id))
+  return openWith(found.items.find((item) => item.id === id))
 }
 
 function removeItem(request: ReceivedRequest): OpenedRequest {
   const { found, id } = makeItem(request)
   found.items = found.items.filter((item) => item.id !== id)
-  return openedWith(shown(found))
+  return openWith(shown(found))
 }
 
 const ALL = /^\/v1\/conversations$/
@@ -109,7 +109,7 @@ const ITEM = /^\/v1\/conversations\/([^/]+)\/items\/([^/]+)$/
 
 export const CONVERSATION_ENDPOINTS: readonly Endpoint[] = [
   { method: 'POST', path: ALL, open: begin },
-  { method: 'GET', path: ONE, open: (request) => openedWith(shown(ofPath(request))) },
+  { method: 'GET', path: ONE, open: (request) => openWith(shown(ofPath(request))) },
   { method: 'POST', path: ONE, open: change },
   { method: 'DELETE', path: ONE, open: remove },
   { method: 'GET', path: ITEMS, open: listItems },

@@ -1,9 +1,9 @@
 /** The responses dialect: `POST /v1/responses` in OpenAI's public shapes. */
 
-import { namedModel, refuseBadKey } from '../../access.ts'
+import { findNamedModel, refuseBadKey } from '../../access.ts'
 import { countPromptTokens, NO_USAGE, type Script, type Usage, writeScript } from '../../answers/script.ts'
 import type { Frame } from '../../answers/sse.ts'
-import { makeId, seededRandom, toSeed } from '../../answers/words.ts'
+import { makeId, makeSeededRandom, toSeed } from '../../answers/words.ts'
 import {
   type Answer,
   type Dialect,
@@ -52,7 +52,7 @@ export const responses: Dialect = {
 function open(request: ReceivedRequest): OpenedRequest {
   refuseBadKey(request.headers)
   const asked = readResponsesRequest(request.body, request.world)
-  const { model, directives } = namedModel(
+  const { model, directives } = findNamedModel(
     asked.model,
     (model) =>
       new SimulatedFailure(400, 'model_not_found', `The requested model '${model}' does not exist.`, {
@@ -120,7 +120,7 @@ function answer(request: ResponsesRequest, model: string, directives: Directives
   const [choice] = script.choices
   if (choice === undefined) throw new Error('A script has a choice for every one that is asked for.')
   const id = makeId(JSON.stringify([script.id, request.input, request.repeated]))
-  const random = seededRandom(toSeed(id))
+  const random = makeSeededRandom(toSeed(id))
   const response = {
     ...makeResponse(request, script, model, id),
     ...(directives.service_tier !== undefined && { service_tier: directives.service_tier }),

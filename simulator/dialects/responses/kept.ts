@@ -4,7 +4,7 @@ import { refuseBadKey } from '../../access.ts'
 import {
   type Endpoint,
   type OpenedRequest,
-  openedWith,
+  openWith,
   type ReceivedRequest,
   SimulatedFailure,
 } from '../../dialect.ts'
@@ -22,19 +22,19 @@ function kept({ path, headers, world }: ReceivedRequest): { id: string; found: K
 function remove(request: ReceivedRequest): OpenedRequest {
   const { id } = kept(request)
   request.world.responses.delete(id)
-  return openedWith({ id, object: 'response.deleted', deleted: true })
+  return openWith({ id, object: 'response.deleted', deleted: true })
 }
 
 function inputItems(request: ReceivedRequest): OpenedRequest {
   const data = kept(request).found.input
-  return openedWith({ object: 'list', data, first_id: null, last_id: null, has_more: false })
+  return openWith({ object: 'list', data, first_id: null, last_id: null, has_more: false })
 }
 
 /** A background response has the status of its task. */
 function show(request: ReceivedRequest): OpenedRequest {
   const { id, found } = kept(request)
   const isTask = request.world.tasks.find(DIALECT, id) !== null
-  return isTask ? openPoll(request, DIALECT, id) : openedWith(found.response)
+  return isTask ? openPoll(request, DIALECT, id) : openWith(found.response)
 }
 
 function cancel(request: ReceivedRequest): OpenedRequest {
@@ -45,7 +45,7 @@ function cancel(request: ReceivedRequest): OpenedRequest {
     throw new SimulatedFailure(400, 'invalid_request', 'Cannot cancel a synchronous response.')
   task.cancels += 1
   tasks.end(task, 'cancelled')
-  return openedWith(task.tell(task))
+  return openWith(task.tell(task))
 }
 
 const DIALECT = 'responses'

@@ -1,7 +1,7 @@
 /** The task dialect: the gateway's own contract for media, docs/upstream-task.md, below `/task`. */
 
 import { hash } from 'node:crypto'
-import { namedModel, requireBearer } from '../../access.ts'
+import { findNamedModel, requireBearer } from '../../access.ts'
 import {
   type Dialect,
   type FailureReason,
@@ -62,7 +62,7 @@ function keyed(open: Open): Open {
 
 function openSubmit(request: ReceivedRequest): OpenedRequest {
   const asked = readTaskRequest(parseJsonObject(request.body))
-  const { directives } = namedModel(asked.model, (model) => `There is no model "${model}".`)
+  const { directives } = findNamedModel(asked.model, (model) => `There is no model "${model}".`)
   return {
     model: asked.model,
     directives: [directives, directivesInTexts(asked.input)],

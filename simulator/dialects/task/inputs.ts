@@ -4,7 +4,7 @@
  */
 
 import { z } from 'zod'
-import { type OpenedRequest, openedWith, type ReceivedRequest, SimulatedFailure } from '../../dialect.ts'
+import { type OpenedRequest, openWith, type ReceivedRequest, SimulatedFailure } from '../../dialect.ts'
 import { readAs } from '../../requests.ts'
 import { PRESET_VOICES } from '../../world.ts'
 
@@ -170,7 +170,7 @@ export function openPresets(request: ReceivedRequest): OpenedRequest {
   if (kind !== 'avatar' && kind !== 'voice')
     throw new SimulatedFailure(400, 'invalid_request', 'kind: it is avatar or voice.', { param: 'kind' })
   const voices = PRESET_VOICES.map(({ id, name }) => ({ id, name }))
-  return openedWith({ presets: kind === 'avatar' ? PRESET_AVATARS : voices })
+  return openWith({ presets: kind === 'avatar' ? PRESET_AVATARS : voices })
 }
 
 export function openTemplates({ query, world, origin }: ReceivedRequest): OpenedRequest {
@@ -182,9 +182,9 @@ export function openTemplates({ query, world, origin }: ReceivedRequest): Opened
     const demo_url = world.files.link({ ...DEMO }, options)
     return { style_id, name, cover_url, demo_url, cate_name, scene }
   })
-  return openedWith({ list })
+  return openWith({ list })
 }
 
 export function openCategories(): OpenedRequest {
-  return openedWith({ list: CATEGORIES })
+  return openWith({ list: CATEGORIES })
 }

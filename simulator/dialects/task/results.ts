@@ -1,9 +1,9 @@
 /** What the simulated studio delivers for each kind of the task contract. */
 
-import { drawTokens, seededRandom } from '../../answers/words.ts'
+import { drawTokens, makeSeededRandom } from '../../answers/words.ts'
 import type { Directives, PixelSize } from '../../directives/grammar.ts'
-import { type Delivery, filmSize, readSize, roundedSeconds, spokenSeconds } from '../../media/delivery.ts'
-import { playedSeconds } from '../../media/samples.ts'
+import { type Delivery, filmSize, readSize, roundSeconds, spokenSeconds } from '../../media/delivery.ts'
+import { toPlayedSeconds } from '../../media/samples.ts'
 import type { InputOf, TaskInput } from './inputs.ts'
 
 const SONGS = 2
@@ -55,7 +55,7 @@ export function makeResult(request: TaskInput, context: ResultContext): object {
       return { tracks: songs(request.input, context) }
     case 'speech': {
       const seconds = directives.seconds ?? spokenSeconds(request.input.input, request.input.speed)
-      return { audio_url: delivery.sound(0, seconds), ...readLength(directives, playedSeconds(seconds)) }
+      return { audio_url: delivery.sound(0, seconds), ...readLength(directives, toPlayedSeconds(seconds)) }
     }
     case 'image':
     case 'image_edit':
@@ -65,7 +65,7 @@ export function makeResult(request: TaskInput, context: ResultContext): object {
 
 function transcript({ url }: InputOf<'transcript'>, { delivery, directives }: ResultContext): object {
   const link = /https?:\/\/\S+/.exec(url)?.[0]
-  const random = seededRandom(delivery.seed(0))
+  const random = makeSeededRandom(delivery.seed(0))
   return {
     content: directives.text ?? drawTokens(random, TRANSCRIPT_WORDS).join(''),
     title: drawTokens(random, SEGMENT_WORDS).join(''),
@@ -87,7 +87,7 @@ function video(input: InputOf<'video'>, context: ResultContext): object {
 }
 
 function film({ delivery, directives }: ResultContext, usual: PixelSize, asked: number): object {
-  const seconds = roundedSeconds(directives.seconds ?? asked)
+  const seconds = roundSeconds(directives.seconds ?? asked)
   const size = directives.size ?? usual
   return {
     video_url: delivery.film(0, size, seconds),
@@ -106,9 +106,9 @@ function songs(input: InputOf<'music'>, { delivery, directives, id }: ResultCont
   const seconds = directives.seconds ?? SONG_SECONDS
   return Array.from({ length: SONGS }, (_, index) => ({
     clip_id: `${id}-${index + 1}`,
-    title: input.title ?? drawTokens(seededRandom(delivery.seed(index)), 2).join(''),
+    title: input.title ?? drawTokens(makeSeededRandom(delivery.seed(index)), 2).join(''),
     ...(input.instrumental ? {} : { lyrics: input.lyrics ?? `[Verse]\n${input.prompt ?? ''}` }),
-    ...readLength(directives, playedSeconds(seconds)),
+    ...readLength(directives, toPlayedSeconds(seconds)),
     ...(index < (directives.partial ?? SONGS)
       ? { audio_url: delivery.sound(index, seconds), image_url: delivery.picture(index, COVER) }
       : {}),
@@ -125,7 +125,7 @@ function pictures(input: InputOf<'image'>, { delivery, directives }: ResultConte
 }
 
 function segments(seed: number): object[] {
-  const random = seededRandom(seed)
+  const random = makeSeededRandom(seed)
   return Array.from({ length: SEGMENTS }, (_, index) => {
     const startMs = index * (SEGMENT_MS + PAUSE_MS)
     return {

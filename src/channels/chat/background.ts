@@ -6,7 +6,7 @@ import { Buffer } from 'node:buffer'
 import { emptyResult } from '../../../schemas/media/job.ts'
 import type { ResponseFacts } from '../../../schemas/tasks/response.ts'
 import { scanFields } from '../../core/json/scanner/tape.ts'
-import { spliced } from '../../core/json/splice.ts'
+import { applySplices } from '../../core/json/splice.ts'
 import type { MediaAnswer, MediaPoll, PollState, SubmitOutcome, TaskAdapter } from '../media/adapter.ts'
 import {
   isSuccess,
@@ -28,7 +28,7 @@ const FAILED = 'The response failed at the upstream.'
 function withModel(body: Buffer, upstreamModel: string): Buffer {
   const span = scanFields(body).fields.get('model')
   if (span === undefined) throw new Error('the request names no model')
-  return spliced(body, [{ start: span.start, end: span.end, text: JSON.stringify(upstreamModel) }])
+  return applySplices(body, [{ start: span.start, end: span.end, text: JSON.stringify(upstreamModel) }])
 }
 
 const decodeDataUri = (dataUri: string): Buffer =>

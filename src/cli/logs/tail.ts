@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Option } from 'commander'
 import { CALL_STATUSES, type CallStatus } from '../../../schemas/call-log/row.ts'
-import { shortened } from '../../core/json/cut.ts'
+import { shorten } from '../../core/json/cut.ts'
 import { type CallFilter, LOOK_BACK_ROWS, type OperatorCall } from '../../postgres/call-log/calls.ts'
 import type { Database } from '../../postgres/database.ts'
 import { isTransient } from '../../postgres/errors.ts'
@@ -168,7 +168,7 @@ function printTimes({ latency_ms, ttfb_ms }: OperatorCall): string {
 
 function printError({ error_code, error_message }: OperatorCall): string {
   const text = [error_code, error_message].filter((part) => part !== null).join(': ')
-  return shortened(text, MESSAGE_MAX_CHARS)
+  return shorten(text, MESSAGE_MAX_CHARS)
 }
 
 /** Ends with a newline. Parts that a call does not have are left out. */

@@ -46,10 +46,10 @@ const printSum = (measure: Measure, sum: string): string =>
 const SUMMED = MEASURES.map((measure) => `${printSum(measure, `sum(${measure})`)} AS ${measure}_summed`).join(
   ', ',
 )
-const countedColumn = (measure: Measure): string => (measure === 'requests' ? 'call_count' : measure)
+const nameCountedColumn = (measure: Measure): string => (measure === 'requests' ? 'call_count' : measure)
 const COUNTED = MEASURES.flatMap((measure) => [
-  `${printSum(measure, `sumIf(${countedColumn(measure)}, id <= {upto:UInt64})`)} AS ${measure}_copied`,
-  `${printSum(measure, `sum(${countedColumn(measure)})`)} AS ${measure}_there`,
+  `${printSum(measure, `sumIf(${nameCountedColumn(measure)}, id <= {upto:UInt64})`)} AS ${measure}_copied`,
+  `${printSum(measure, `sum(${nameCountedColumn(measure)})`)} AS ${measure}_there`,
 ]).join(', ')
 
 async function sumByDay(

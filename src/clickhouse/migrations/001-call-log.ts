@@ -21,6 +21,59 @@ ENGINE = MergeTree
 ORDER BY name
 SETTINGS non_replicated_deduplication_window = 1000, fsync_after_insert = 1, fsync_part_directory = 1`
 
+/** The columns that both tables of calls have. */
+const CALL_COLUMNS = `
+  id                 UInt64                     CODEC(Delta(8), ZSTD(1)),
+  account_id         LowCardinality(String),
+  created_at         DateTime64(3, 'UTC')       CODEC(DoubleDelta, ZSTD(1)),
+  submitted_at       DateTime64(3, 'UTC')       CODEC(DoubleDelta, ZSTD(1)),
+  key_id             LowCardinality(String),
+  key_name           LowCardinality(String),
+  key_prefix         LowCardinality(String),
+  model              LowCardinality(String),
+  protocol           LowCardinality(String),
+  stream             Bool,
+  status             LowCardinality(String),
+  error_code         LowCardinality(String),
+  error_message      String                     CODEC(ZSTD(3)),
+  input_tokens       UInt64                     CODEC(T64, ZSTD(1)),
+  output_tokens      UInt64                     CODEC(T64, ZSTD(1)),
+  cached_tokens      UInt64                     CODEC(T64, ZSTD(1)),
+  cache_write_tokens UInt64                     CODEC(T64, ZSTD(1)),
+  reasoning_tokens   UInt64                     CODEC(T64, ZSTD(1)),
+  server_tool_calls  UInt64                     CODEC(T64, ZSTD(1)),
+  unit_count         String                     CODEC(ZSTD(1)),
+  unit_type          LowCardinality(String),
+  cost               Decimal(18, 8)             CODEC(T64, ZSTD(1)),
+  estimate           Decimal(18, 8)             CODEC(T64, ZSTD(1)),
+  usage_source       LowCardinality(String),
+  latency_ms         UInt64                     CODEC(T64, ZSTD(1)),
+  ttfb_ms            Nullable(UInt64)           CODEC(T64, ZSTD(1)),
+  channel_id         LowCardinality(String),
+  request_id         String                     CODEC(ZSTD(1)),
+  task_id            String                     CODEC(ZSTD(1)),
+  result_urls        Array(String)              CODEC(ZSTD(3)),
+  result_expires_at  Nullable(DateTime64(3, 'UTC')) CODEC(ZSTD(1)),
+  attempts_count     Nullable(UInt32)           CODEC(T64, ZSTD(1)),
+  attempts           String                     CODEC(ZSTD(3))`
+
+const CALL_INDEXES = `
+  INDEX by_request    request_id TYPE bloom_filter(0.01) GRANULARITY 1,
+  INDEX by_task       task_id    TYPE bloom_filter(0.01) GRANULARITY 1,
+  INDEX by_key        key_id     TYPE bloom_filter(0.01) GRANULARITY 1,
+  INDEX by_model      model      TYPE bloom_filter(0.01) GRANULARITY 1,
+  INDEX by_error_code error_code TYPE bloom_filter(0.01) GRANULARITY 1,
+  INDEX by_id         id         TYPE minmax             GRANULARITY 1,
+  INDEX by_unit       unit_type  TYPE bloom_filter(0.01) GRANULARITY 1,
+  INDEX by_session    session_id TYPE bloom_filter(0.01) GRANULARITY 1`
+
+const printCallLayout = (granularity: number, minCompressBlock: number) => `
+ENGINE = MergeTree
+PARTITION BY toYear(created_at)
+ORDER BY (account_id, created_at, id)
+SETTINGS index_granularity = ${granularity}, min_compress_block_size = ${minCompressBlock},
+         non_replicated_deduplication_window = 10000, fsync_after_insert = 1, fsync_part_directory = 1`
+
 /**
  * One row for every call of a known account, copied from PostgreSQL's usage rows and never changed.
  * A page of the log is one account's rows from an instant on, so that is the order on disk; a page then reads
@@ -32,102 +85,23 @@ SETTINGS non_replicated_deduplication_window = 1000, fsync_after_insert = 1, fsy
  * The deduplication window remembers the ranges copied last: one that is sent again leaves no second row.
  */
 const CALLS = `
-CREATE TABLE IF NOT EXISTS calls (
-  id                 UInt64                     CODEC(Delta(8), ZSTD(1)),
-  account_id         LowCardinality(String),
-  created_at         DateTime64(3, 'UTC')       CODEC(DoubleDelta, ZSTD(1)),
-  submitted_at       DateTime64(3, 'UTC')       CODEC(DoubleDelta, ZSTD(1)),
-  key_id             LowCardinality(String),
-  key_name           LowCardinality(String),
-  key_prefix         LowCardinality(String),
-  model              LowCardinality(String),
-  protocol           LowCardinality(String),
-  stream             Bool,
-  status             LowCardinality(String),
-  error_code         LowCardinality(String),
-  error_message      String                     CODEC(ZSTD(3)),
-  input_tokens       UInt64                     CODEC(T64, ZSTD(1)),
-  output_tokens      UInt64                     CODEC(T64, ZSTD(1)),
-  cached_tokens      UInt64                     CODEC(T64, ZSTD(1)),
-  cache_write_tokens UInt64                     CODEC(T64, ZSTD(1)),
-  reasoning_tokens   UInt64                     CODEC(T64, ZSTD(1)),
-  server_tool_calls  UInt64                     CODEC(T64, ZSTD(1)),
-  unit_count         String                     CODEC(ZSTD(1)),
-  unit_type          LowCardinality(String),
-  cost               Decimal(18, 8)             CODEC(T64, ZSTD(1)),
-  estimate           Decimal(18, 8)             CODEC(T64, ZSTD(1)),
-  usage_source       LowCardinality(String),
-  latency_ms         UInt64                     CODEC(T64, ZSTD(1)),
-  ttfb_ms            Nullable(UInt64)           CODEC(T64, ZSTD(1)),
-  channel_id         LowCardinality(String),
-  request_id         String                     CODEC(ZSTD(1)),
-  task_id            String                     CODEC(ZSTD(1)),
-  result_urls        Array(String)              CODEC(ZSTD(3)),
-  result_expires_at  Nullable(DateTime64(3, 'UTC')) CODEC(ZSTD(1)),
-  attempts_count     Nullable(UInt32)           CODEC(T64, ZSTD(1)),
-  attempts           String                     CODEC(ZSTD(3)),
+CREATE TABLE IF NOT EXISTS calls (${CALL_COLUMNS},
   -- What shaped a call and what became of it, as JSON text.
   detail             String                     CODEC(ZSTD(3)),
   -- How many calls a row stands for: refused calls of one key, model and reason share a row where there are too many.
   call_count         UInt32 DEFAULT 1           CODEC(T64, ZSTD(1)),
   -- What the operator pays for a call, by the cost of its channel; null where that is not known.
   upstream_cost      Nullable(Decimal(18, 8))   CODEC(ZSTD(1)),
-  session_id         String                     CODEC(ZSTD(1)),
-  INDEX by_request    request_id TYPE bloom_filter(0.01) GRANULARITY 1,
-  INDEX by_task       task_id    TYPE bloom_filter(0.01) GRANULARITY 1,
-  INDEX by_key        key_id     TYPE bloom_filter(0.01) GRANULARITY 1,
-  INDEX by_model      model      TYPE bloom_filter(0.01) GRANULARITY 1,
-  INDEX by_error_code error_code TYPE bloom_filter(0.01) GRANULARITY 1,
-  INDEX by_id         id         TYPE minmax             GRANULARITY 1,
-  INDEX by_unit       unit_type  TYPE bloom_filter(0.01) GRANULARITY 1,
-  INDEX by_session    session_id TYPE bloom_filter(0.01) GRANULARITY 1
-)
-ENGINE = MergeTree
-PARTITION BY toYear(created_at)
-ORDER BY (account_id, created_at, id)
-SETTINGS index_granularity = 2048, min_compress_block_size = 16384, non_replicated_deduplication_window = 10000,
-         fsync_after_insert = 1, fsync_part_directory = 1`
+  session_id         String                     CODEC(ZSTD(1)),${CALL_INDEXES}
+)${printCallLayout(2048, 16_384)}`
 
 /**
  * The calls that did not succeed, once more: their columns but the detail, in the order of `calls`. A query for an
  * error code, or for states without `success`, reads one row in twenty, and finds those that are rare side by side.
- * Granules are smaller still: so few rows need no more.
+ * Granules are smaller still, because there are few rows.
  */
 const FAILED = `
-CREATE TABLE IF NOT EXISTS calls_failed (
-  id                 UInt64                     CODEC(Delta(8), ZSTD(1)),
-  account_id         LowCardinality(String),
-  created_at         DateTime64(3, 'UTC')       CODEC(DoubleDelta, ZSTD(1)),
-  submitted_at       DateTime64(3, 'UTC')       CODEC(DoubleDelta, ZSTD(1)),
-  key_id             LowCardinality(String),
-  key_name           LowCardinality(String),
-  key_prefix         LowCardinality(String),
-  model              LowCardinality(String),
-  protocol           LowCardinality(String),
-  stream             Bool,
-  status             LowCardinality(String),
-  error_code         LowCardinality(String),
-  error_message      String                     CODEC(ZSTD(3)),
-  input_tokens       UInt64                     CODEC(T64, ZSTD(1)),
-  output_tokens      UInt64                     CODEC(T64, ZSTD(1)),
-  cached_tokens      UInt64                     CODEC(T64, ZSTD(1)),
-  cache_write_tokens UInt64                     CODEC(T64, ZSTD(1)),
-  reasoning_tokens   UInt64                     CODEC(T64, ZSTD(1)),
-  server_tool_calls  UInt64                     CODEC(T64, ZSTD(1)),
-  unit_count         String                     CODEC(ZSTD(1)),
-  unit_type          LowCardinality(String),
-  cost               Decimal(18, 8)             CODEC(T64, ZSTD(1)),
-  estimate           Decimal(18, 8)             CODEC(T64, ZSTD(1)),
-  usage_source       LowCardinality(String),
-  latency_ms         UInt64                     CODEC(T64, ZSTD(1)),
-  ttfb_ms            Nullable(UInt64)           CODEC(T64, ZSTD(1)),
-  channel_id         LowCardinality(String),
-  request_id         String                     CODEC(ZSTD(1)),
-  task_id            String                     CODEC(ZSTD(1)),
-  result_urls        Array(String)              CODEC(ZSTD(3)),
-  result_expires_at  Nullable(DateTime64(3, 'UTC')) CODEC(ZSTD(1)),
-  attempts_count     Nullable(UInt32)           CODEC(T64, ZSTD(1)),
-  attempts           String                     CODEC(ZSTD(3)),
+CREATE TABLE IF NOT EXISTS calls_failed (${CALL_COLUMNS},
   -- What a page of the log shows of a call, as one JSON array, in the order of PAGE_FIELDS. The rows of a page that asks
   -- for what is rare lie far apart, and each column of each is a block to find and unpack: one instead of twenty-seven.
   page_row           String MATERIALIZED formatRowNoNewline(
@@ -139,20 +113,23 @@ CREATE TABLE IF NOT EXISTS calls_failed (
   ) CODEC(ZSTD(3)),
   call_count         UInt32 DEFAULT 1           CODEC(T64, ZSTD(1)),
   session_id         String                     CODEC(ZSTD(1)),
-  INDEX by_request    request_id TYPE bloom_filter(0.01) GRANULARITY 1,
-  INDEX by_task       task_id    TYPE bloom_filter(0.01) GRANULARITY 1,
-  INDEX by_key        key_id     TYPE bloom_filter(0.01) GRANULARITY 1,
-  INDEX by_model      model      TYPE bloom_filter(0.01) GRANULARITY 1,
-  INDEX by_error_code error_code TYPE bloom_filter(0.01) GRANULARITY 1,
-  INDEX by_id         id         TYPE minmax             GRANULARITY 1,
-  INDEX by_state      status     TYPE bloom_filter(0.01) GRANULARITY 1,
-  INDEX by_unit       unit_type  TYPE bloom_filter(0.01) GRANULARITY 1,
-  INDEX by_session    session_id TYPE bloom_filter(0.01) GRANULARITY 1
-)
-ENGINE = MergeTree
-PARTITION BY toYear(created_at)
-ORDER BY (account_id, created_at, id)
-SETTINGS index_granularity = 512, min_compress_block_size = 8192, non_replicated_deduplication_window = 10000,
+  INDEX by_state      status     TYPE bloom_filter(0.01) GRANULARITY 1,${CALL_INDEXES}
+)${printCallLayout(512, 8_192)}`
+
+const DAY_COLUMNS = `
+  account_id    LowCardinality(String),
+  day           Date                   CODEC(DoubleDelta, ZSTD(1)),
+  model         LowCardinality(String)`
+
+const SUMS = `
+  requests      UInt64                 CODEC(T64, ZSTD(1)),
+  cost          Decimal(38, 8)         CODEC(ZSTD(1)),
+  input_tokens  UInt64                 CODEC(T64, ZSTD(1)),
+  output_tokens UInt64                 CODEC(T64, ZSTD(1)),
+  cached_tokens UInt64                 CODEC(T64, ZSTD(1))`
+
+const DAY_SETTINGS = `
+SETTINGS index_granularity = 1024, non_replicated_deduplication_window = 10000,
          fsync_after_insert = 1, fsync_part_directory = 1`
 
 /**
@@ -162,69 +139,39 @@ SETTINGS index_granularity = 512, min_compress_block_size = 8192, non_replicated
  * The deduplication window is for what `calls` passes on again when a range is sent again.
  */
 const BY_DAY = `
-CREATE TABLE IF NOT EXISTS calls_by_day (
-  account_id    LowCardinality(String),
-  day           Date                   CODEC(DoubleDelta, ZSTD(1)),
-  model         LowCardinality(String),
+CREATE TABLE IF NOT EXISTS calls_by_day (${DAY_COLUMNS},
   key_id        LowCardinality(String),
-  status        LowCardinality(String),
-  requests      UInt64                 CODEC(T64, ZSTD(1)),
-  cost          Decimal(38, 8)         CODEC(ZSTD(1)),
-  input_tokens  UInt64                 CODEC(T64, ZSTD(1)),
-  output_tokens UInt64                 CODEC(T64, ZSTD(1)),
-  cached_tokens UInt64                 CODEC(T64, ZSTD(1))
+  status        LowCardinality(String),${SUMS}
 )
 ENGINE = SummingMergeTree((requests, cost, input_tokens, output_tokens, cached_tokens))
 PARTITION BY toYear(day)
-ORDER BY (account_id, day, model, key_id, status)
-SETTINGS index_granularity = 1024, non_replicated_deduplication_window = 10000,
-         fsync_after_insert = 1, fsync_part_directory = 1`
+ORDER BY (account_id, day, model, key_id, status)${DAY_SETTINGS}`
 
 /**
  * The same sums without the keys, for queries about all of them: those of an account with many keys are a tenth of the
  * rows, or fewer.
  */
 const BY_MODEL = `
-CREATE TABLE IF NOT EXISTS calls_by_model (
-  account_id    LowCardinality(String),
-  day           Date                   CODEC(DoubleDelta, ZSTD(1)),
-  model         LowCardinality(String),
-  status        LowCardinality(String),
-  requests      UInt64                 CODEC(T64, ZSTD(1)),
-  cost          Decimal(38, 8)         CODEC(ZSTD(1)),
-  input_tokens  UInt64                 CODEC(T64, ZSTD(1)),
-  output_tokens UInt64                 CODEC(T64, ZSTD(1)),
-  cached_tokens UInt64                 CODEC(T64, ZSTD(1))
+CREATE TABLE IF NOT EXISTS calls_by_model (${DAY_COLUMNS},
+  status        LowCardinality(String),${SUMS}
 )
 ENGINE = SummingMergeTree((requests, cost, input_tokens, output_tokens, cached_tokens))
 PARTITION BY toYear(day)
-ORDER BY (account_id, day, model, status)
-SETTINGS index_granularity = 1024, non_replicated_deduplication_window = 10000,
-         fsync_after_insert = 1, fsync_part_directory = 1`
+ORDER BY (account_id, day, model, status)${DAY_SETTINGS}`
 
 /**
  * What the calls with a known upstream cost were charged, and what they cost the operator, for each account, UTC day, model,
  * key and channel: margins are summed up from these rows. Other calls have no row here.
  */
 const COSTS = `
-CREATE TABLE IF NOT EXISTS costs_by_day (
-  account_id    LowCardinality(String),
-  day           Date                   CODEC(DoubleDelta, ZSTD(1)),
-  model         LowCardinality(String),
+CREATE TABLE IF NOT EXISTS costs_by_day (${DAY_COLUMNS},
   key_id        LowCardinality(String),
-  channel_id    LowCardinality(String),
-  requests      UInt64                 CODEC(T64, ZSTD(1)),
-  cost          Decimal(38, 8)         CODEC(ZSTD(1)),
-  input_tokens  UInt64                 CODEC(T64, ZSTD(1)),
-  output_tokens UInt64                 CODEC(T64, ZSTD(1)),
-  cached_tokens UInt64                 CODEC(T64, ZSTD(1)),
+  channel_id    LowCardinality(String),${SUMS},
   upstream_cost Decimal(38, 8)         CODEC(ZSTD(1))
 )
 ENGINE = SummingMergeTree((requests, cost, input_tokens, output_tokens, cached_tokens, upstream_cost))
 PARTITION BY toYear(day)
-ORDER BY (account_id, day, model, key_id, channel_id)
-SETTINGS index_granularity = 1024, non_replicated_deduplication_window = 10000,
-         fsync_after_insert = 1, fsync_part_directory = 1`
+ORDER BY (account_id, day, model, key_id, channel_id)${DAY_SETTINGS}`
 
 /**
  * How the tables write parts. Merged parts reach the disk before those that they replace are removed: a server keeps these

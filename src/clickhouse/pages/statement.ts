@@ -6,6 +6,7 @@ import type {
   InstallationPageQuery,
 } from '../../../schemas/call-log/page-query.ts'
 import type { UnitType } from '../../../schemas/call-log/row.ts'
+import { printCredits } from '../../../schemas/money.ts'
 import { findSharedId } from '../../core/call-log/shared-ids.ts'
 import { toClickHouseInstant } from '../instant.ts'
 import { LIVE_NAMES } from '../tables/names.ts'
@@ -33,7 +34,7 @@ const printRefCondition = (ref: string, isShared = false): string =>
  */
 function printFilter(filter: InstallationFilter) {
   const unitTypes = filter.unitTypes?.includes(TOKEN_BILLED) ? [...filter.unitTypes, ''] : filter.unitTypes
-  const { ref, isShared } = filter
+  const { ref, isShared, costAbove } = filter
   const all: readonly (readonly [condition: string, name: string, value: unknown])[] = [
     [ref === null ? '' : printRefCondition(ref, isShared), 'ref', ref],
     ['session_id = {sessionId:String}', 'sessionId', filter.sessionId],
@@ -50,6 +51,10 @@ function printFilter(filter: InstallationFilter) {
       'keyPart',
       filter.keyPart ?? null,
     ],
+    ['model NOT IN {notModels:Array(String)}', 'notModels', filter.notModels ?? null],
+    ['error_code NOT IN {notErrorCodes:Array(String)}', 'notErrorCodes', filter.notErrorCodes ?? null],
+    ['cost > {costAbove:Decimal(18, 8)}', 'costAbove', costAbove == null ? null : printCredits(costAbove)],
+    ['latency_ms > {latencyAboveMs:UInt64}', 'latencyAboveMs', filter.latencyAboveMs ?? null],
   ]
   const given = all.filter(([, , value]) => value !== null)
   return {

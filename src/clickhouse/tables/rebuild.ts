@@ -56,7 +56,7 @@ async function restoreTables(client: ClickHouseClient): Promise<void> {
   for (const { apply } of readMigrations()) await apply(client)
 }
 
-/** Takes over the calls admitted before an instant from the live log, so many rows at a time. Returns how many. */
+/** Takes over the calls admitted before an instant from the live log, some rows at a time. Returns how many. */
 async function keepCallsBefore(
   client: ClickHouseClient,
   epochMs: number,

@@ -1,7 +1,7 @@
 /** Builds the detail of a call from facts that are known anyway. Parses nothing. */
 import type { StoredCounts, StoredModelCharge } from '../../../schemas/call-log/call-detail.ts'
 import type { Credits } from '../../../schemas/money.ts'
-import { shortened } from '../json/cut.ts'
+import { shorten } from '../json/cut.ts'
 import type { TokenCharge } from '../pricing/charge.ts'
 import type { ExtraUsage, TokenUsage } from '../pricing/usage.ts'
 import type { Model, Route } from '../routing/catalog.ts'
@@ -120,7 +120,7 @@ export interface ModelCharge extends Pick<TokenCharge, 'usage' | 'cost'> {
 }
 
 const toStoredCharge = ({ model, pricedAs, usage, cost, terms }: ModelCharge): StoredModelCharge => ({
-  model: shortened(model, DETAIL_TEXT_MAX_CHARS),
+  model: shorten(model, DETAIL_TEXT_MAX_CHARS),
   ...(pricedAs !== undefined && { priced_as: pricedAs }),
   input_tokens: usage.prompt,
   cached_tokens: usage.cached,

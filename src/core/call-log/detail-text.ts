@@ -9,7 +9,7 @@ import {
   type NumberKey,
   type TextKey,
 } from '../../../schemas/call-log/call-detail.ts'
-import { shortened } from '../json/cut.ts'
+import { shorten } from '../json/cut.ts'
 
 /** A longer text of the client's is cut: a beginning is enough to recognise it. */
 export const DETAIL_TEXT_MAX_CHARS = 64
@@ -23,7 +23,7 @@ export const printNumber = (key: NumberKey, value: unknown): string =>
 /** Returns `,"reasoning_effort":"high"`; an empty text for a value that is no text, or an empty one. Cuts a longer one. */
 export function printText(key: TextKey, value: unknown, maxChars: number = DETAIL_TEXT_MAX_CHARS): string {
   if (typeof value !== 'string' || value === '') return ''
-  const kept = shortened(value, maxChars)
+  const kept = shorten(value, maxChars)
   return PLAIN.test(kept) ? `,"${key}":"${kept}"` : `,"${key}":${JSON.stringify(kept)}`
 }
 

@@ -2,7 +2,7 @@
  * Masks texts from elsewhere for the call log: addresses, host names, key material, names of upstreams. See
  * docs/api-rules.md, "Call log rows".
  */
-import { shortened } from '../json/cut.ts'
+import { shorten } from '../json/cut.ts'
 
 /** No error message is kept longer than this, in UTF-16 units. */
 export const REDACTED_MAX_CHARS = 500
@@ -123,7 +123,7 @@ export function mask(text: string, names: readonly string[] = [], secrets: reado
 
 /** Masks the same for the call log: at most 500 characters. */
 export const redact = (text: string, names?: readonly string[], secrets?: readonly string[]): string =>
-  shortened(mask(text, names, secrets), REDACTED_MAX_CHARS)
+  shorten(mask(text, names, secrets), REDACTED_MAX_CHARS)
 
 /** Deeper values are left out. */
 const MAX_LEVELS = 32

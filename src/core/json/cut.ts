@@ -8,5 +8,5 @@ export const cutText = (text: string, maxChars: number): string =>
   text.length <= maxChars ? text : text.slice(0, maxChars).replace(HALF, '')
 
 /** Returns the same with a mark where it is cut; the mark counts. */
-export const shortened = (text: string, maxChars: number): string =>
+export const shorten = (text: string, maxChars: number): string =>
   text.length <= maxChars ? text : `${cutText(text, maxChars - CUT_MARK.length)}${CUT_MARK}`

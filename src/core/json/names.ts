@@ -23,7 +23,7 @@ interface NameFault {
   readonly why: string
 }
 
-/** Names that are read, in other characters than printable ASCII, take long to compare: a request has no more of them. */
+/** The most names in a request that are read and have other characters than printable ASCII: they take long to compare. */
 export const MAX_OTHER_NAMES = 5_000
 
 /** Values of one text, at all depths: what takes long to parse and to check is refused before. */

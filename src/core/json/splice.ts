@@ -42,7 +42,7 @@ export function removal(bytes: Buffer, span: FieldSpan): Splice {
 }
 
 /** Returns `bytes` with each splice's range replaced by its text. Splices must not overlap. */
-export function spliced(bytes: Buffer, splices: readonly Splice[]): Buffer {
+export function applySplices(bytes: Buffer, splices: readonly Splice[]): Buffer {
   if (splices.length === 0) return bytes
   const sorted = splices.length === 1 ? splices : [...splices].sort((a, b) => a.start - b.start)
   let length = bytes.length

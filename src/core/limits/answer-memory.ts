@@ -3,7 +3,7 @@
 const BYTES_PER_MIB = 1024 * 1024
 /** An answer above this is not kept: replaying it is refused. */
 export const MAX_KEPT_ANSWER_BYTES = 8 * BYTES_PER_MIB
-/** So much of each answer is held whatever others take. */
+/** The part of each answer that is held whatever others take. */
 export const FREE_BYTES = BYTES_PER_MIB
 const MAX_HELD_BYTES = 64 * BYTES_PER_MIB
 const MAX_HELD_BYTES_OF_ACCOUNT = 32 * BYTES_PER_MIB
@@ -24,7 +24,7 @@ export class AnswerMemory {
 
   release(accountId: string, bytes: number): void {
     this.#bytes -= bytes
-    const held = this.#byAccount.get(accountId)! - bytes
+    const held = (this.#byAccount.get(accountId) ?? 0) - bytes
     if (held > 0) this.#byAccount.set(accountId, held)
     else this.#byAccount.delete(accountId)
   }
@@ -51,7 +51,7 @@ export class HeldAnswer {
   }
 
   release(): void {
-    if (this.#bytes > 0) this.#memory.release(this.#accountId, this.#bytes)
+    this.#memory.release(this.#accountId, this.#bytes)
     this.#bytes = 0
   }
 }

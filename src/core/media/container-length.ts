@@ -97,7 +97,7 @@ interface Box {
   readonly end: number
 }
 
-/** Finds boxes of an MP4, and reads no more of them than a file of sound has. */
+/** Finds boxes of an MP4; reads at most as many as a sound file has. */
 class Boxes {
   readonly #bytes: Buffer
   #read = 0

@@ -6,7 +6,7 @@ import { countCharacters } from '../../../schemas/media/fields.ts'
 import type { MediaJob, ResultFile, TaskResult } from '../../../schemas/media/job.ts'
 import { ROUTES, type RouteName } from '../../../schemas/routes.ts'
 import { DETAIL_TEXT_MAX_CHARS } from '../call-log/detail-text.ts'
-import { shortened } from '../json/cut.ts'
+import { shorten } from '../json/cut.ts'
 
 /** An absent value has no line. */
 type Facts = readonly (readonly [name: string, value: string | number | boolean | null | undefined])[]
@@ -16,7 +16,7 @@ const lines = (facts: Facts): Lines =>
   facts.flatMap(([name, value]) =>
     value === null || value === undefined || value === ''
       ? []
-      : [[name, shortened(String(value), DETAIL_TEXT_MAX_CHARS)] as const],
+      : [[name, shorten(String(value), DETAIL_TEXT_MAX_CHARS)] as const],
   )
 
 const MS_PER_SECOND = 1000

@@ -10,7 +10,7 @@ const CHARACTERS_PER_TOKEN = 4
 
 export const estimateInputTokens = (jsonBytes: number): number => Math.ceil(jsonBytes / BYTES_PER_TOKEN)
 
-/** Returns the bytes that the estimate counts for so many tokens: for a prompt that is not in the request. */
+/** Returns the bytes that the estimate counts for a number of tokens: for a prompt that is not in the request. */
 export const bytesOfTokens = (tokens: number): number => tokens * BYTES_PER_TOKEN
 
 /** A later byte of a UTF-8 character adds an eighth of a token: three bytes of Chinese are about one token. */
@@ -57,7 +57,7 @@ const UNICODE_ESCAPE_CHARS = 6
 export const hexDigit = (byte: number): number => (byte < DIGITS_END ? byte : byte + 9) & 15
 
 /** Returns the code unit of the `\u` escape that begins at `at`. */
-function escapedUnit(bytes: Uint8Array, at: number): number {
+function readEscapedUnit(bytes: Uint8Array, at: number): number {
   let unit = 0
   for (let i = at + 2; i < at + UNICODE_ESCAPE_CHARS; i++) unit = unit * 16 + hexDigit(bytes[i]!)
   return unit
@@ -78,7 +78,7 @@ export function countCharacters(bytes: Uint8Array, start: number, end: number): 
     if (byte <= QUOTE && (byte === QUOTE || byte < SPACE)) break
     if (byte === BACKSLASH) {
       const isUnicode = bytes[i + 1] === LETTER_U
-      count += isUnicode ? weighCodeUnit(escapedUnit(bytes, i)) : 1
+      count += isUnicode ? weighCodeUnit(readEscapedUnit(bytes, i)) : 1
       i += isUnicode ? UNICODE_ESCAPE_CHARS - 1 : 1
     } else count += (byte & 0xc0) === 0x80 ? LATER_BYTE_CHARACTERS : 1
   }

@@ -1,7 +1,7 @@
 /** Finds terms that a misspelt word may mean, and their edit distance. */
 
 const MIN_FUZZY_CHARS = 4
-/** From so many letters on two errors are forgiven, else one. */
+/** In words of this many letters or more two errors are forgiven, otherwise one. */
 const TWO_EDITS_FROM = 8
 const LONGEST_PIECE = 3
 const LETTER_BITS = 16

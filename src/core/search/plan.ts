@@ -47,7 +47,7 @@ const COMMON_WORD = 0.12
 const GRAM = 0.25
 /** Weight of one inside an unknown word. */
 const GRAM_OF_UNKNOWN = 0.6
-/** A character of a run without spaces that the dictionary left alone. */
+/** A character of a run without spaces that is in no word of the dictionary. */
 const LONE = 0.3
 const ONE_ERROR = 0.7
 const TWO_ERRORS = 0.4

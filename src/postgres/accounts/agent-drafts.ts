@@ -1,6 +1,6 @@
 /** Drafts of agents: an edit beside what is in force, until it is published or discarded. */
 import type { Agent, AgentDraft, AgentFile } from '../../../schemas/accounts/agent.ts'
-import type { SnakeCase } from '../../core/json/snake-case.ts'
+import { fromRow, type SnakeCase } from '../../core/json/snake-case.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction } from '../transaction.ts'
 import { agentDeleted, setAgentState, showAgent, updateAgent } from './agents.ts'
@@ -8,17 +8,11 @@ import { recordOperation } from './audit-record.ts'
 
 type DraftRow = SnakeCase<AgentDraft>
 
-const toDraft = ({ agent_id, file, updated_at }: DraftRow): AgentDraft => ({
-  agentId: agent_id,
-  file,
-  updatedAt: updated_at,
-})
-
 /** Returns the drafts of these agents. */
 export async function readAgentDrafts(sql: Queryable, agentIds: readonly string[]): Promise<AgentDraft[]> {
   const rows = await sql<DraftRow[]>`
     SELECT * FROM agent_drafts WHERE agent_id = ANY (${agentIds as string[]}::text[])`
-  return rows.map(toDraft)
+  return rows.map(fromRow<AgentDraft>)
 }
 
 /**
@@ -36,7 +30,7 @@ export async function saveAgentDraft(sql: Sql, agentId: string, file: AgentFile)
       RETURNING *`
     const operation = { action: 'agent.draft', accountId, subjectId: agentId }
     await recordOperation(transaction, { ...operation, before: before?.file, after: file })
-    return toDraft(row)
+    return fromRow<AgentDraft>(row)
   })
 }
 

@@ -1,6 +1,6 @@
 /** Agents as PostgreSQL keeps them. */
 import type { Agent, AgentFile, AgentState } from '../../../schemas/accounts/agent.ts'
-import type { SnakeCase } from '../../core/json/snake-case.ts'
+import { fromRow, type SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { Refusal } from '../billing/refusal.ts'
 import { addWithin } from '../collections.ts'
@@ -9,15 +9,6 @@ import { showAccount } from './accounts.ts'
 
 type AgentRow = SnakeCase<Agent>
 
-const toAgent = (row: AgentRow): Agent => ({
-  id: row.id,
-  accountId: row.account_id,
-  state: row.state,
-  file: row.file,
-  createdAt: row.created_at,
-  updatedAt: row.updated_at,
-})
-
 /** As JSON, times are text. */
 export type AgentJson = Omit<AgentRow, 'created_at' | 'updated_at'> & {
   readonly created_at: string
@@ -25,7 +16,7 @@ export type AgentJson = Omit<AgentRow, 'created_at' | 'updated_at'> & {
 }
 
 export const parseAgent = ({ created_at, updated_at, ...row }: AgentJson): Agent =>
-  toAgent({ ...row, created_at: new Date(created_at), updated_at: new Date(updated_at) })
+  fromRow<Agent>({ ...row, created_at: new Date(created_at), updated_at: new Date(updated_at) })
 
 export const agentNotFound = (agentId: string): Refusal =>
   new Refusal('agent_not_found', `There is no agent ${agentId}`)
@@ -37,7 +28,7 @@ export const agentDeleted = (agentId: string): Refusal =>
 export async function showAgent(sql: Queryable, agentId: string): Promise<Agent> {
   const [row] = await sql<AgentRow[]>`SELECT * FROM agents WHERE id = ${agentId}`
   if (row === undefined) throw agentNotFound(agentId)
-  return toAgent(row)
+  return fromRow<Agent>(row)
 }
 
 /**
@@ -62,7 +53,7 @@ async function insertAgent(sql: Queryable, accountId: string, file: AgentFile): 
     SELECT ${newId('agt')}, id, ${sql.json(file)} FROM accounts
     WHERE id = ${accountId} AND kind = 'organization'
     RETURNING *`
-  if (row !== undefined) return toAgent(row)
+  if (row !== undefined) return fromRow<Agent>(row)
   await showAccount(sql, accountId)
   throw new Refusal(
     'not_an_organization',
@@ -76,7 +67,7 @@ export async function updateAgent(sql: Queryable, agentId: string, file: AgentFi
     UPDATE agents SET file = ${sql.json(file)}, updated_at = now()
     WHERE id = ${agentId} AND state <> 'deleted'
     RETURNING *`
-  if (row !== undefined) return toAgent(row)
+  if (row !== undefined) return fromRow<Agent>(row)
   await showAgent(sql, agentId)
   throw agentDeleted(agentId)
 }
@@ -87,7 +78,7 @@ export async function setAgentState(sql: Queryable, agentId: string, state: Agen
     UPDATE agents SET state = ${state}, updated_at = now()
     WHERE id = ${agentId} AND state NOT IN ('deleted', ${state})
     RETURNING *`
-  const agent = row === undefined ? await showAgent(sql, agentId) : toAgent(row)
+  const agent = row === undefined ? await showAgent(sql, agentId) : fromRow<Agent>(row)
   if (agent.state !== state) throw agentDeleted(agentId)
   return agent
 }
@@ -95,5 +86,5 @@ export async function setAgentState(sql: Queryable, agentId: string, state: Agen
 export async function listAgents(sql: Sql, accountId: string): Promise<Agent[]> {
   const rows = await sql<AgentRow[]>`SELECT * FROM agents WHERE account_id = ${accountId} ORDER BY id`
   if (rows.length === 0) await showAccount(sql, accountId)
-  return rows.map(toAgent)
+  return rows.map(fromRow<Agent>)
 }

@@ -6,7 +6,7 @@
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
 import type { KeyRequest, KeyRequestState } from '../../../schemas/accounts/organization.ts'
 import type { Credits } from '../../../schemas/money.ts'
-import type { SnakeCase } from '../../core/json/snake-case.ts'
+import { fromRow, type SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import type { KeyMaterial } from '../../core/keys/material.ts'
 import { Refusal } from '../billing/refusal.ts'
@@ -43,21 +43,6 @@ export interface KeyApproval
 
 type RequestRow = SnakeCase<KeyRequest>
 
-const requestOfRow = (row: RequestRow): KeyRequest => ({
-  id: row.id,
-  organizationId: row.organization_id,
-  memberId: row.member_id,
-  memberEmail: row.member_email,
-  name: row.name,
-  agentId: row.agent_id,
-  note: row.note,
-  state: row.state,
-  decidedBy: row.decided_by,
-  decidedAt: row.decided_at,
-  keyId: row.key_id,
-  createdAt: row.created_at,
-})
-
 const columns = (sql: Queryable) => sql`
   key_requests.*, (SELECT email FROM users WHERE account_id = member_id) AS member_email`
 
@@ -85,7 +70,7 @@ export const requestKey = (sql: Sql, request: NewKeyRequest): Promise<KeyRequest
           INSERT INTO key_requests (id, organization_id, member_id, name, agent_id, note)
           VALUES (${newId('kreq')}, ${organizationId}, ${memberId}, ${name}, ${agentId}, ${note})
           RETURNING ${columns(transaction)}`
-        return requestOfRow(row)
+        return fromRow<KeyRequest>(row)
       },
     )
   })
@@ -110,7 +95,7 @@ export async function listKeyRequests(
       ${memberId === null ? sql`` : sql`AND member_id = ${memberId}`}
       ${state === null ? sql`` : sql`AND state = ${state}`}
     ORDER BY id DESC LIMIT ${limit}`
-  return rows.map(requestOfRow)
+  return rows.map(fromRow<KeyRequest>)
 }
 
 /** @throws Refusal `request_not_found` */
@@ -118,7 +103,7 @@ export async function showKeyRequest(sql: Queryable, requestId: string): Promise
   const [row] = await sql<RequestRow[]>`
     SELECT ${columns(sql)} FROM key_requests WHERE id = ${requestId}`
   if (row === undefined) throw new Refusal('request_not_found', `There is no key request ${requestId}`)
-  return requestOfRow(row)
+  return fromRow<KeyRequest>(row)
 }
 
 /** Locks an open request until the end of the transaction, and sets the account that decides as its actor. */
@@ -129,7 +114,7 @@ async function openFor(
 ): Promise<KeyRequest> {
   const { organizationId } = await showKeyRequest(sql, requestId)
   await lockMembers(sql, organizationId)
-  // As the former holder of the lock left it.
+  // Read again: the previous holder of the lock may have changed it.
   const request = await showKeyRequest(sql, requestId)
   if (!isAboveRoles && !mayDecide(await readActingRole(sql, organizationId, by)))
     throw new Refusal('not_an_admin', `Account ${by} is not an admin of ${organizationId}`)
@@ -147,7 +132,7 @@ async function decide(
   const [row] = await sql<[RequestRow]>`
     UPDATE key_requests SET state = ${state}, decided_by = ${by}, decided_at = now(), key_id = ${keyId}
     WHERE id = ${id} RETURNING ${columns(sql)}`
-  return requestOfRow(row)
+  return fromRow<KeyRequest>(row)
 }
 
 export interface IssuedKey {

@@ -167,7 +167,7 @@ interface SpendRow {
   spent: string
 }
 
-const spendOfRow = ({ email, spent }: SpendRow): MemberSpend => ({ email, spent: BigInt(spent) })
+const toSpend = ({ email, spent }: SpendRow): MemberSpend => ({ email, spent: BigInt(spent) })
 
 const spendColumns = (sql: Queryable, organizationId: string) => sql`
   (SELECT email FROM users WHERE account_id = a.id) AS email,
@@ -182,7 +182,7 @@ export async function readMemberSpend(
 ): Promise<MemberSpend> {
   const [row] = await sql<[SpendRow]>`
     SELECT ${spendColumns(sql, organizationId)} FROM accounts AS a WHERE a.id = ${accountId}`
-  return spendOfRow(row)
+  return toSpend(row)
 }
 
 /** Returns members in the order of their accounts; a page begins after one of these. */
@@ -197,5 +197,5 @@ export async function listMembers(
     FROM members AS m JOIN accounts AS a ON a.id = m.account_id
     WHERE m.organization_id = ${organizationId} ${after === null ? sql`` : sql`AND m.account_id > ${after}`}
     ORDER BY m.account_id LIMIT ${limit}`
-  return rows.map((row) => ({ ...toMember(row), ...spendOfRow(row) }))
+  return rows.map((row) => ({ ...toMember(row), ...toSpend(row) }))
 }

@@ -11,87 +11,38 @@ import { recordExpiringKeys } from '../notifications/expiring-keys.ts'
 import { onStandby } from '../reading.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import { retryOnStaleEnd } from '../tasks/stale-end.ts'
-import {
-  type AccountListing,
-  type AccountWithWallet,
-  createAccount,
-  type LimitChanges,
-  listAccounts,
-  listNegativeAccounts,
-  type NewAccount,
-  readAccountNames,
-  recordView,
-  renameAccount,
-  setAccountEnabled,
-  setAccountLimits,
-  setAccountModels,
-  showAccount,
-} from './accounts.ts'
+import * as accounts from './accounts.ts'
 import { discardAgentDraft, publishAgent, readAgentDrafts, saveAgentDraft } from './agent-drafts.ts'
 import { createAgent, listAgents, setAgentState, showAgent, updateAgent } from './agents.ts'
 import { type AuditEntry, type AuditFilter, listAudit } from './audit-record.ts'
 import { noteSecretUse } from './former-secrets.ts'
-import {
-  approveKey,
-  type Decider,
-  denyKey,
-  type IssuedKey,
-  type KeyApproval,
-  listKeyRequests,
-  type NewKeyRequest,
-  type RequestListing,
-  requestKey,
-  showKeyRequest,
-} from './key-requests.ts'
+import * as keyRequests from './key-requests.ts'
 import { endFormerSecret, rotateKey } from './key-rotation.ts'
-import {
-  type CreatedKey,
-  createKey,
-  findCredential,
-  type KeyChanges,
-  type KeyListing,
-  listKeys,
-  listKeysNearCap,
-  type NamedKey,
-  type NewKey,
-  readNamedKeys,
-  revealKey,
-  revokeKey,
-  showKey,
-  updateKey,
-} from './keys.ts'
+import * as keys from './keys.ts'
 import { eraseSealedKeys, type KnownMasterKey } from './master-key.ts'
-import {
-  createOrganization,
-  listMembers,
-  type MemberSpend,
-  putMember,
-  readMemberRole,
-  readMemberSpend,
-  removeMember,
-} from './members.ts'
+import * as members from './members.ts'
 import { rotateMasterKey } from './rotate-master-key.ts'
 
 export interface Accounts {
-  create(newAccount: NewAccount): Promise<AccountWithWallet>
-  list(accountListing?: AccountListing): Promise<AccountWithWallet[]>
-  rename(accountId: string, name: string): Promise<AccountWithWallet>
+  create(newAccount: accounts.NewAccount): Promise<accounts.AccountWithWallet>
+  list(accountListing?: accounts.AccountListing): Promise<accounts.AccountWithWallet[]>
+  rename(accountId: string, name: string): Promise<accounts.AccountWithWallet>
   recordView(accountId: string): Promise<void>
   readNames(accountIds: readonly string[]): Promise<ReadonlyMap<string, string>>
-  listNegative(limit: number): Promise<AccountWithWallet[]>
-  show(accountId: string): Promise<AccountWithWallet>
-  setEnabled(accountId: string, enabled: boolean): Promise<AccountWithWallet>
-  setLimits(accountId: string, limitChanges: LimitChanges): Promise<AccountWithWallet>
-  setModels(accountId: string, allowedModels: readonly string[] | null): Promise<AccountWithWallet>
+  listNegative(limit: number): Promise<accounts.AccountWithWallet[]>
+  show(accountId: string): Promise<accounts.AccountWithWallet>
+  setEnabled(accountId: string, enabled: boolean): Promise<accounts.AccountWithWallet>
+  setLimits(accountId: string, limitChanges: accounts.LimitChanges): Promise<accounts.AccountWithWallet>
+  setModels(accountId: string, allowedModels: readonly string[] | null): Promise<accounts.AccountWithWallet>
 }
 
 export interface Organizations {
-  create(ownerId: string, name: string): Promise<AccountWithWallet>
+  create(ownerId: string, name: string): Promise<accounts.AccountWithWallet>
   putMember(organizationId: string, accountId: string, role: MemberRole): Promise<Member>
   removeMember(organizationId: string, accountId: string): Promise<Member>
   findRole(organizationId: string, accountId: string): Promise<MemberRole | null>
-  listMembers(organizationId: string, listing?: Listing): Promise<(Member & MemberSpend)[]>
-  readSpend(organizationId: string, accountId: string): Promise<MemberSpend>
+  listMembers(organizationId: string, listing?: Listing): Promise<(Member & members.MemberSpend)[]>
+  readSpend(organizationId: string, accountId: string): Promise<members.MemberSpend>
 }
 
 export interface Agents {
@@ -111,16 +62,16 @@ export interface AuditRecord {
 }
 
 export interface Keys {
-  list(accountId: string, keyListing?: KeyListing): Promise<ApiKey[]>
-  listNearCap(accountId: string, part: KeyListing & { readonly percent: bigint }): Promise<ApiKey[]>
-  readNamed(keyIds: readonly string[]): Promise<ReadonlyMap<string, NamedKey>>
+  list(accountId: string, keyListing?: keys.KeyListing): Promise<ApiKey[]>
+  listNearCap(accountId: string, part: keys.KeyListing & { readonly percent: bigint }): Promise<ApiKey[]>
+  readNamed(keyIds: readonly string[]): Promise<ReadonlyMap<string, keys.NamedKey>>
   show(keyId: string): Promise<ApiKey>
   revoke(keyId: string): Promise<ApiKey>
-  update(keyId: string, changes: KeyChanges): Promise<ApiKey>
+  update(keyId: string, changes: keys.KeyChanges): Promise<ApiKey>
   endFormerSecret(keyId: string): Promise<ApiKey>
-  create(key: NewKey): Promise<CreatedKey>
-  reveal(keyId: string): Promise<CreatedKey>
-  rotate(keyId: string, graceSeconds: number): Promise<CreatedKey>
+  create(key: keys.NewKey): Promise<keys.CreatedKey>
+  reveal(keyId: string): Promise<keys.CreatedKey>
+  rotate(keyId: string, graceSeconds: number): Promise<keys.CreatedKey>
   findCredential(lookupHash: Buffer): Promise<Credential | null>
   noteSecretUse(rotatedSecret: RotatedSecret): Promise<void>
   /** The keyed hash by which `findCredential` finds a raw key. */
@@ -130,11 +81,11 @@ export interface Keys {
 }
 
 export interface KeyRequests {
-  create(request: NewKeyRequest): Promise<KeyRequest>
+  create(request: keyRequests.NewKeyRequest): Promise<KeyRequest>
   show(requestId: string): Promise<KeyRequest>
-  list(organizationId: string, requestListing?: RequestListing): Promise<KeyRequest[]>
-  deny(requestId: string, decider: Decider): Promise<KeyRequest>
-  approve(approval: KeyApproval): Promise<IssuedKey>
+  list(organizationId: string, requestListing?: keyRequests.RequestListing): Promise<KeyRequest[]>
+  deny(requestId: string, decider: keyRequests.Decider): Promise<KeyRequest>
+  approve(approval: keyRequests.KeyApproval): Promise<keyRequests.IssuedKey>
 }
 
 export interface MasterKey {
@@ -161,24 +112,24 @@ export function openAccounts(pools: Pools, { material, replacedAt }: KnownMaster
   const { main, auditing } = pools
   return {
     accounts: onPool(main, {
-      create: createAccount,
-      list: listAccounts,
-      rename: renameAccount,
-      recordView,
-      readNames: readAccountNames,
-      show: showAccount,
-      listNegative: listNegativeAccounts,
-      setEnabled: setAccountEnabled,
-      setLimits: setAccountLimits,
-      setModels: setAccountModels,
+      create: accounts.createAccount,
+      list: accounts.listAccounts,
+      rename: accounts.renameAccount,
+      recordView: accounts.recordView,
+      readNames: accounts.readAccountNames,
+      show: accounts.showAccount,
+      listNegative: accounts.listNegativeAccounts,
+      setEnabled: accounts.setAccountEnabled,
+      setLimits: accounts.setAccountLimits,
+      setModels: accounts.setAccountModels,
     }),
     organizations: onPool(main, {
-      create: createOrganization,
-      putMember,
-      removeMember,
-      findRole: readMemberRole,
-      listMembers,
-      readSpend: readMemberSpend,
+      create: members.createOrganization,
+      putMember: members.putMember,
+      removeMember: members.removeMember,
+      findRole: members.readMemberRole,
+      listMembers: members.listMembers,
+      readSpend: members.readMemberSpend,
     }),
     agents: onPool(main, {
       create: createAgent,
@@ -194,24 +145,29 @@ export function openAccounts(pools: Pools, { material, replacedAt }: KnownMaster
     auditRecord: onStandby(pools, { list: listAudit }),
     keys: {
       ...onPool(main, {
-        list: listKeys,
-        listNearCap: listKeysNearCap,
-        readNamed: readNamedKeys,
-        show: showKey,
-        revoke: revokeKey,
-        update: updateKey,
+        list: keys.listKeys,
+        listNearCap: keys.listKeysNearCap,
+        readNamed: keys.readNamedKeys,
+        show: keys.showKey,
+        revoke: keys.revokeKey,
+        update: keys.updateKey,
         endFormerSecret,
       }),
       ...onPool(auditing, { eraseSealed: eraseSealedKeys, recordExpiring: recordExpiringKeys }),
       ...onPool(main, { findCredential: findPastLostSession, noteSecretUse }, READ_DEADLINE_MS),
-      create: (key) => createKey(main, material, key),
-      reveal: (keyId) => revealKey(main, material, keyId),
+      create: (key) => keys.createKey(main, material, key),
+      reveal: (keyId) => keys.revealKey(main, material, keyId),
       rotate: (keyId, graceSeconds) => rotateKey(main, material, keyId, graceSeconds),
       lookupHash: material.lookupHash,
     },
     keyRequests: {
-      ...onPool(main, { create: requestKey, show: showKeyRequest, list: listKeyRequests, deny: denyKey }),
-      approve: (approval) => approveKey(main, material, approval),
+      ...onPool(main, {
+        create: keyRequests.requestKey,
+        show: keyRequests.showKeyRequest,
+        list: keyRequests.listKeyRequests,
+        deny: keyRequests.denyKey,
+      }),
+      approve: (approval) => keyRequests.approveKey(main, material, approval),
     },
     masterKey: {
       replacedAt,
@@ -224,7 +180,7 @@ export function openAccounts(pools: Pools, { material, replacedAt }: KnownMaster
 
 /** Finds a credential; once more where the session is lost meanwhile, as in a failover: a call waits for it. */
 async function findPastLostSession(sql: Sql, lookupHash: Buffer): Promise<Credential | null> {
-  const find = () => retryOnStaleEnd(sql, () => findCredential(sql, lookupHash))
+  const find = () => retryOnStaleEnd(sql, () => keys.findCredential(sql, lookupHash))
   try {
     return await find()
   } catch (error) {

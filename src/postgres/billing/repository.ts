@@ -11,47 +11,21 @@ import { onStandby } from '../reading.ts'
 import { BOOKING_DEADLINE_MS, onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import type { AuditedLog, AuditReport } from './audit-report.ts'
 import { type BookedState, type Booking, bookSettlements, readBooked } from './booking.ts'
-import {
-  type BudgetListing,
-  type BudgetState,
-  deleteBudget,
-  listBudgets,
-  type NewBudget,
-  putBudget,
-  showBudget,
-} from './budgets.ts'
-import {
-  releaseReservation,
-  reserveSpend,
-  reserveWallet,
-  type SpendReservation,
-  shrinkReservation,
-  type WalletReservation,
-} from './caps.ts'
+import * as budgets from './budgets.ts'
+import * as caps from './caps.ts'
 import { type AuditOptions, verifyWallets } from './verify.ts'
-import {
-  type AdjustmentOptions,
-  adjust,
-  type Credited,
-  findRefund,
-  type LedgerDay,
-  type LedgerMonth,
-  type LedgerQuery,
-  type RefundOptions,
-  readLedger,
-  readWallets,
-  refund,
-  sumLedgerMonth,
-  type TopUpOptions,
-  topUp,
-} from './wallets.ts'
+import * as wallets from './wallets.ts'
 
 export interface Wallets {
-  topUp(accountId: string, amount: Credits, topUpOptions?: TopUpOptions): Promise<Credited>
-  adjust(accountId: string, amount: Credits, adjustmentOptions: AdjustmentOptions): Promise<Credited>
-  refund(accountId: string, ref: string, refundOptions: RefundOptions): Promise<Credited>
-  readLedger(accountId: string, query: LedgerQuery): Promise<LedgerEntry[]>
-  sumLedgerMonth(accountId: string, month: LedgerMonth): Promise<LedgerDay[]>
+  topUp(accountId: string, amount: Credits, topUpOptions?: wallets.TopUpOptions): Promise<wallets.Credited>
+  adjust(
+    accountId: string,
+    amount: Credits,
+    adjustmentOptions: wallets.AdjustmentOptions,
+  ): Promise<wallets.Credited>
+  refund(accountId: string, ref: string, refundOptions: wallets.RefundOptions): Promise<wallets.Credited>
+  readLedger(accountId: string, query: wallets.LedgerQuery): Promise<LedgerEntry[]>
+  sumLedgerMonth(accountId: string, month: wallets.LedgerMonth): Promise<wallets.LedgerDay[]>
   read(ids: readonly string[]): Promise<WalletTotals[]>
   findRefund(accountId: string, ref: string): Promise<LedgerEntry | null>
 }
@@ -65,15 +39,15 @@ export interface Bookings {
 export interface Reservations {
   shrink(requestId: string, cost: Credits): Promise<void>
   release(requestId: string): Promise<void>
-  reserveSpend(wanted: SpendReservation): Promise<SpendRefusal | null>
-  reserveWallet(walletReservation: WalletReservation): Promise<boolean>
+  reserveSpend(wanted: caps.SpendReservation): Promise<SpendRefusal | null>
+  reserveWallet(walletReservation: caps.WalletReservation): Promise<boolean>
 }
 
 export interface Budgets {
-  put(wanted: NewBudget): Promise<BudgetState>
-  delete(id: string): Promise<BudgetState>
-  list(accountId: string, budgetListing?: BudgetListing): Promise<BudgetState[]>
-  show(id: string): Promise<BudgetState>
+  put(wanted: budgets.NewBudget): Promise<budgets.BudgetState>
+  delete(id: string): Promise<budgets.BudgetState>
+  list(accountId: string, budgetListing?: budgets.BudgetListing): Promise<budgets.BudgetState[]>
+  show(id: string): Promise<budgets.BudgetState>
 }
 
 export interface Audits {
@@ -94,9 +68,9 @@ export function openBilling(pools: Pools): BillingRepositories {
   const { main, auditing } = pools
   return {
     wallets: {
-      ...onPool(main, { topUp, adjust, refund }),
-      ...onStandby(pools, { readLedger, sumLedgerMonth }),
-      ...onPool(main, { read: readWallets, findRefund }, READ_DEADLINE_MS),
+      ...onPool(main, { topUp: wallets.topUp, adjust: wallets.adjust, refund: wallets.refund }),
+      ...onStandby(pools, { readLedger: wallets.readLedger, sumLedgerMonth: wallets.sumLedgerMonth }),
+      ...onPool(main, { read: wallets.readWallets, findRefund: wallets.findRefund }, READ_DEADLINE_MS),
     },
     bookings: {
       ...onPool(main, { book: bookSettlements }, BOOKING_DEADLINE_MS),
@@ -104,11 +78,16 @@ export function openBilling(pools: Pools): BillingRepositories {
       ...onPool(main, { keepMalformed }),
     },
     reservations: {
-      ...onPool(main, { shrink: shrinkReservation, release: releaseReservation }, READ_DEADLINE_MS),
-      reserveSpend: releasedIfLate(main, reserveSpend),
-      reserveWallet: releasedIfLate(main, reserveWallet),
+      ...onPool(main, { shrink: caps.shrinkReservation, release: caps.releaseReservation }, READ_DEADLINE_MS),
+      reserveSpend: releasedIfLate(main, caps.reserveSpend),
+      reserveWallet: releasedIfLate(main, caps.reserveWallet),
     },
-    budgets: onPool(main, { put: putBudget, delete: deleteBudget, list: listBudgets, show: showBudget }),
+    budgets: onPool(main, {
+      put: budgets.putBudget,
+      delete: budgets.deleteBudget,
+      list: budgets.listBudgets,
+      show: budgets.showBudget,
+    }),
     audits: {
       ...onPool(auditing, { verifyWallets, reportMetering }),
       ...onPool(main, { countNegativeBalances }, READ_DEADLINE_MS),
@@ -131,7 +110,7 @@ const releasedIfLate =
       return await waitWithin(READ_DEADLINE_MS, reserving)
     } catch (error) {
       if (error instanceof DeadlineExceeded)
-        reserving.then(() => releaseReservation(main, wanted.requestId)).catch(ignored)
+        reserving.then(() => caps.releaseReservation(main, wanted.requestId)).catch(ignored)
       throw error
     }
   }

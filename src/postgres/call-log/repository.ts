@@ -5,33 +5,10 @@ import type { InstallationCall, InstallationPageQuery } from '../../../schemas/c
 import type { LoggedCall } from '../../../schemas/call-log/unbooked.ts'
 import { onStandby } from '../reading.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
-import {
-  type CallFilter,
-  type CallsSince,
-  listCallsSince,
-  listNewestCalls,
-  type NewestCalls,
-} from './calls.ts'
-import {
-  type ClaimedRange,
-  type CopyRange,
-  claimCopyRange,
-  finishCopyRange,
-  readCopiedUpto,
-  readUsageRows,
-} from './copy.ts'
+import * as calls from './calls.ts'
+import * as copy from './copy.ts'
 import { type FoundCall, findCall } from './find-call.ts'
-import {
-  type CopyMark,
-  claimRebuild,
-  countUsageRows,
-  findRangeEnd,
-  findUnbooked,
-  holdCopying,
-  readCallsKeptSince,
-  recordUnbooked,
-  releaseRebuild,
-} from './rebuild.ts'
+import * as rebuild from './rebuild.ts'
 import { type CallsById, listUncopiedById, listUncopiedCalls } from './uncopied.ts'
 
 /** Booked calls that the call log may not have yet. */
@@ -44,15 +21,15 @@ export interface UncopiedCalls {
 }
 
 export interface Calls extends UncopiedCalls {
-  readNewest(filter: CallFilter, count: number): Promise<NewestCalls>
-  readSince(filter: CallFilter, after: bigint): Promise<CallsSince>
+  readNewest(filter: calls.CallFilter, count: number): Promise<calls.NewestCalls>
+  readSince(filter: calls.CallFilter, after: bigint): Promise<calls.CallsSince>
   find(ref: string): Promise<FoundCall>
 }
 
 export interface CallCopy {
-  claimRange(): Promise<ClaimedRange | null>
-  readRows(copyRange: CopyRange): Promise<Buffer>
-  finishRange(copyRange: CopyRange): Promise<void>
+  claimRange(): Promise<copy.ClaimedRange | null>
+  readRows(copyRange: copy.CopyRange): Promise<Buffer>
+  finishRange(copyRange: copy.CopyRange): Promise<void>
   readCopiedUpto(): Promise<bigint>
   recordUnbooked(what: 'import' | 'delete', facts: object): Promise<void>
   readUnbooked(calls: readonly LoggedCall[]): Promise<Set<string>>
@@ -60,9 +37,9 @@ export interface CallCopy {
   releaseRebuild(): Promise<void>
   readKeptSince(): Promise<Date | null>
   countRows(): Promise<number>
-  findRangeEnd(copyRange: CopyRange, rows: number): Promise<bigint>
-  readRowsToRebuild(copyRange: CopyRange): Promise<Buffer>
-  holdCopying<T>(work: (mark: CopyMark, assertHeld: () => Promise<void>) => Promise<T>): Promise<T>
+  findRangeEnd(copyRange: copy.CopyRange, rows: number): Promise<bigint>
+  readRowsToRebuild(copyRange: copy.CopyRange): Promise<Buffer>
+  holdCopying<T>(work: (mark: rebuild.CopyMark, assertHeld: () => Promise<void>) => Promise<T>): Promise<T>
 }
 
 /** The call log is read without these rows after this time. */
@@ -71,28 +48,32 @@ const UNCOPIED_DEADLINE_MS = 2_000
 export const openCalls = (pools: Pools): Calls => ({
   ...onStandby(
     pools,
-    { readNewest: listNewestCalls, readSince: listCallsSince, find: findCall },
+    { readNewest: calls.listNewestCalls, readSince: calls.listCallsSince, find: findCall },
     READ_DEADLINE_MS,
   ),
   ...onStandby(
     pools,
-    { readCopiedUpto, listUncopied: listUncopiedCalls, listUncopiedById },
+    { readCopiedUpto: copy.readCopiedUpto, listUncopied: listUncopiedCalls, listUncopiedById },
     UNCOPIED_DEADLINE_MS,
   ),
 })
 
 export const openCallCopy = ({ main, copying, rebuilding, auditing }: Pools): CallCopy => ({
-  ...onPool(copying, { claimRange: claimCopyRange, readRows: readUsageRows, finishRange: finishCopyRange }),
-  ...onPool(main, { readCopiedUpto, recordUnbooked }),
-  ...onPool(auditing, { readUnbooked: findUnbooked }),
-  holdCopying: (work) => holdCopying(main, work),
+  ...onPool(copying, {
+    claimRange: copy.claimCopyRange,
+    readRows: copy.readUsageRows,
+    finishRange: copy.finishCopyRange,
+  }),
+  ...onPool(main, { readCopiedUpto: copy.readCopiedUpto, recordUnbooked: rebuild.recordUnbooked }),
+  ...onPool(auditing, { readUnbooked: rebuild.findUnbooked }),
+  holdCopying: (work) => rebuild.holdCopying(main, work),
   // While a rebuild holds copying, a copier of the same process waits on `copying`.
   ...onPool(rebuilding, {
-    claimRebuild,
-    releaseRebuild,
-    readKeptSince: readCallsKeptSince,
-    countRows: countUsageRows,
-    findRangeEnd,
-    readRowsToRebuild: readUsageRows,
+    claimRebuild: rebuild.claimRebuild,
+    releaseRebuild: rebuild.releaseRebuild,
+    readKeptSince: rebuild.readCallsKeptSince,
+    countRows: rebuild.countUsageRows,
+    findRangeEnd: rebuild.findRangeEnd,
+    readRowsToRebuild: copy.readUsageRows,
   }),
 })

@@ -12,7 +12,7 @@ import type { Sql } from '../connection.ts'
 import { type CallRow, readColumns } from './calls.ts'
 import { readCopiedUpto } from './copy.ts'
 
-/** A query reads no more rows than this: a log that lags further behind shows its newest calls later. */
+/** The most rows that a query reads: a log that lags further behind shows its newest calls later. */
 const MAX_UNCOPIED_ROWS = 10_000
 /** The unit type by which callers find calls billed by tokens; their rows have none. */
 const TOKEN_BILLED: UnitType = 'chat'
@@ -37,6 +37,13 @@ function selectRef(sql: Sql, ref: string | null) {
 const selectList = (sql: Sql, column: string, values: readonly string[] | null) =>
   values === null ? sql`` : sql`AND ${sql(column)} = ANY (${values as string[]}::text[])`
 
+/** A row without a value is among the others. */
+const selectOthers = (sql: Sql, column: string, values: readonly string[] | null | undefined) =>
+  values == null ? sql`` : sql`AND (${sql(column)} = ANY (${values as string[]}::text[])) IS NOT TRUE`
+
+const selectAbove = (sql: Sql, column: string, bound: bigint | number | null | undefined) =>
+  bound == null ? sql`` : sql`AND ${sql(column)} > ${bound}`
+
 const selectPart = (sql: Sql, text: ReturnType<Sql>, part: string | null | undefined) =>
   part == null ? sql`` : sql`AND position(lower(${part}) IN lower(${text})) > 0`
 
@@ -54,6 +61,10 @@ const selectFilter = (sql: Sql, filter: InstallationFilter) => sql`
   ${selectPart(sql, sql`concat_ws(' ', k.name, k.prefix)`, filter.keyPart)}
   ${selectList(sql, 'u.status', filter.statuses)}
   ${selectList(sql, 'u.error_code', filter.errorCodes)}
+  ${selectOthers(sql, 'u.model', filter.notModels)}
+  ${selectOthers(sql, 'u.error_code', filter.notErrorCodes)}
+  ${selectAbove(sql, 'u.cost', filter.costAbove)}
+  ${selectAbove(sql, 'u.latency_ms', filter.latencyAboveMs)}
   ${
     filter.unitTypes === null
       ? sql``

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION instant_of(clock timestamp, zone text) RETURNS timest
   FROM (SELECT clock AT TIME ZONE zone AS at) AS later
 $$;
 
--- The beginning of the period that an instant is in, or of one so many periods later; epoch milliseconds. Weeks begin
+-- The beginning of the period that an instant is in, or of one a number of periods later; epoch milliseconds. Weeks begin
 -- on Monday.
 CREATE OR REPLACE FUNCTION period_start(period text, zone text, at bigint, later integer DEFAULT 0)
 RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE AS $$

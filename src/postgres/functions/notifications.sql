@@ -61,7 +61,7 @@ BEGIN
 END
 $$;
 
--- Names deliveries that are due and that no message names, of each lane so many that at most `of_lane` are under way.
+-- Names deliveries that are due and that no message names, with at most `of_lane` of each lane under way.
 -- A process that was killed leaves its deliveries named: after `stale_after` they are named again.
 CREATE OR REPLACE FUNCTION name_deliveries(of_lane integer, stale_after interval)
 RETURNS TABLE (id text, named_at timestamptz) LANGUAGE sql AS $$

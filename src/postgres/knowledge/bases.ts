@@ -30,7 +30,7 @@ const toBase = (row: BaseRow): KnowledgeBase => ({
 export const baseNotFound = (baseId: string): Refusal =>
   new Refusal('kb_not_found', `There is no knowledge base ${baseId}`)
 
-// By their names: processes of the former version plan this beside a migration that adds a column.
+// By name: processes of the previous version run this beside a migration that adds a column.
 const selectBases = (sql: Queryable) => sql`
   SELECT b.id, b.account_id, b.name, b.is_default, b.page_count, b.created_at, ARRAY(
     SELECT reader_id FROM knowledge_readers AS r WHERE r.base_id = b.id ORDER BY r.created_at, r.reader_id

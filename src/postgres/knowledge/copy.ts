@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { finished } from 'node:stream/promises'
 import type { Transaction } from '../transaction.ts'
 
-/** Lines are sent when so many characters of them have come together. */
+/** Lines are sent when they have this many characters. */
 const CHUNK_CHARS = 256 * 1024
 /**
  * So few go in as one statement: the client (3.4.9) ends a COPY with a separate packet, for which the kernel waits

@@ -13,7 +13,7 @@ interface IndexedPage extends SearchableText {
   readonly rowId: bigint
 }
 
-/** So many entries are held in memory (some 16 bytes each); more are merged into the tables meanwhile. */
+/** Entries that are held in memory (some 16 bytes each); more are merged into the tables meanwhile. */
 const MAX_PENDING_ENTRIES = 4_000_000
 /** Terms are merged this many at a time. */
 const MERGED_TERMS = 2_000

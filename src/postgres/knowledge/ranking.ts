@@ -10,7 +10,7 @@ const MAX_READ_ENTRIES = 8_000
 const LEAST_WORTH = 0.25
 /** The remaining entries are shared among this many terms at a time. */
 const SHARING_TERMS = 6
-/** So many of the best get their exact score where lists were not read to their end. */
+/** How many of the best get their exact score if lists were not read to their end. */
 const EXACT_PAGES = 60
 /** Of a page's text, for the snippet. */
 const SEARCHED_CHARS = 20_000

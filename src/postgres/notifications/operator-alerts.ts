@@ -1,23 +1,12 @@
 /** Alerts of the installation: its events, which an operator acknowledges. */
 import type { OperatorAlert } from '../../../schemas/notifications/event.ts'
 import { TEST_EVENT } from '../../../schemas/notifications/event.ts'
-import type { SnakeCase } from '../../core/json/snake-case.ts'
+import { fromRow, type SnakeCase } from '../../core/json/snake-case.ts'
 import { recordOperation } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable } from '../connection.ts'
 
 type AlertRow = SnakeCase<OperatorAlert>
-
-const toAlert = (row: AlertRow): OperatorAlert => ({
-  id: row.id,
-  type: row.type,
-  subjectId: row.subject_id,
-  data: row.data,
-  createdAt: row.created_at,
-  acknowledgedAt: row.acknowledged_at,
-  acknowledgedBy: row.acknowledged_by,
-  acknowledgement: row.acknowledgement,
-})
 
 const columns = (sql: Queryable) =>
   sql`id, type, subject_id, data, created_at, acknowledged_at, acknowledged_by, acknowledgement`
@@ -37,7 +26,7 @@ export async function listOperatorAlerts(
       ${isOpen ? sql`AND acknowledged_at IS NULL` : sql``}
       ${before === null ? sql`` : sql`AND (created_at, id) < (SELECT created_at, id FROM events WHERE id = ${before})`}
     ORDER BY created_at DESC, id DESC LIMIT ${limit}`
-  return rows.map(toAlert)
+  return rows.map(fromRow<OperatorAlert>)
 }
 
 /** Acknowledges an alert; one that is acknowledged stays as it is. @throws Refusal `alert_not_found` */
@@ -56,5 +45,5 @@ export async function acknowledgeAlert(sql: Queryable, id: string, note: string)
       subjectId: id,
       after: { type: row.type, subject_id: row.subject_id, note },
     })
-  return toAlert(row)
+  return fromRow<OperatorAlert>(row)
 }

@@ -12,56 +12,19 @@ import type { NewEvent, OperatorAlert } from '../../../schemas/notifications/eve
 import type { KnownMasterKey } from '../accounts/master-key.ts'
 import type { Listing } from '../listing.ts'
 import { onPool, type Pools } from '../repository.ts'
-import {
-  type Breaker,
-  readEmailChoices,
-  readLowBalance,
-  recordBreakers,
-  setEmailChoices,
-  setLowBalance,
-} from './alerts.ts'
-import {
-  dispatchEvents,
-  endAttempts,
-  listenEvents,
-  type NamedDelivery,
-  nameDeliveries,
-  purgeDeliveries,
-  readDeliveries,
-  sendMail,
-  touchDeliveries,
-} from './deliveries.ts'
-import {
-  createEndpoint,
-  deleteEndpoint,
-  type EndpointChanges,
-  listEndpoints,
-  makeCallbacks,
-  type NewEndpoint,
-  readCallbackSecret,
-  revealCallbackSecret,
-  rotateSecret,
-  showEndpoint,
-  updateEndpoint,
-  type WithSecret,
-} from './endpoints.ts'
+import * as alerts from './alerts.ts'
+import * as deliveries from './deliveries.ts'
+import * as endpoints from './endpoints.ts'
 import { acknowledgeAlert, listOperatorAlerts } from './operator-alerts.ts'
 import { recordEvent } from './outbox.ts'
-import {
-  type DeliveryFilter,
-  listDeliveries,
-  replayDelivery,
-  replayFailed,
-  showDelivery,
-  testEndpoint,
-} from './records.ts'
+import * as records from './records.ts'
 
 export interface Alerts {
   readLowBalance(accountId: string): Promise<Credits | null>
   setLowBalance(accountId: string, threshold: Credits | null): Promise<void>
   readEmailChoices(userId: string): Promise<ReadonlyMap<string, readonly string[]>>
   setEmailChoices(userId: string, accountId: string, events: readonly string[]): Promise<void>
-  recordBreakers(breakers: readonly Breaker[]): Promise<void>
+  recordBreakers(breakers: readonly alerts.Breaker[]): Promise<void>
 }
 
 export interface OperatorAlerts {
@@ -72,10 +35,10 @@ export interface OperatorAlerts {
 export interface Webhooks {
   list(accountId: string, listing?: Listing): Promise<WebhookEndpoint[]>
   show(id: string): Promise<WebhookEndpoint>
-  update(id: string, changes: EndpointChanges): Promise<WebhookEndpoint>
+  update(id: string, changes: endpoints.EndpointChanges): Promise<WebhookEndpoint>
   delete(id: string): Promise<void>
-  create(endpoint: NewEndpoint): Promise<WithSecret>
-  rotateSecret(id: string): Promise<WithSecret>
+  create(endpoint: endpoints.NewEndpoint): Promise<endpoints.WithSecret>
+  rotateSecret(id: string): Promise<endpoints.WithSecret>
   test(endpoint: { readonly id: string; readonly accountId: string }): Promise<DeliveryRecord>
   findCallbackSecret(accountId: string): Promise<{ readonly id: string; readonly secret: string }>
   makeCallbacks(caller: { readonly accountId: string; readonly keyId: string }): Promise<void>
@@ -83,11 +46,11 @@ export interface Webhooks {
 }
 
 export interface Deliveries {
-  list(filter: DeliveryFilter): Promise<DeliveryRecord[]>
+  list(filter: records.DeliveryFilter): Promise<DeliveryRecord[]>
   show(id: string): Promise<DeliveryRecord>
   replay(id: string): Promise<DeliveryRecord>
   replayFailed(endpointId: string, since: Date): Promise<number>
-  claimDue(ofLane: number, staleMs: number): Promise<NamedDelivery[]>
+  claimDue(ofLane: number, staleMs: number): Promise<deliveries.NamedDelivery[]>
   endAttempts(results: readonly AttemptResult[]): Promise<void>
   touch(ids: readonly string[]): Promise<void>
   purge(): Promise<void>
@@ -115,44 +78,44 @@ export function openNotifications(
 ): NotificationRepositories {
   return {
     alerts: onPool(main, {
-      readLowBalance,
-      setLowBalance,
-      readEmailChoices,
-      setEmailChoices,
-      recordBreakers,
+      readLowBalance: alerts.readLowBalance,
+      setLowBalance: alerts.setLowBalance,
+      readEmailChoices: alerts.readEmailChoices,
+      setEmailChoices: alerts.setEmailChoices,
+      recordBreakers: alerts.recordBreakers,
     }),
     operatorAlerts: onPool(main, { list: listOperatorAlerts, acknowledge: acknowledgeAlert }),
     webhooks: {
       ...onPool(main, {
-        list: listEndpoints,
-        show: showEndpoint,
-        update: updateEndpoint,
-        delete: deleteEndpoint,
-        test: testEndpoint,
+        list: endpoints.listEndpoints,
+        show: endpoints.showEndpoint,
+        update: endpoints.updateEndpoint,
+        delete: endpoints.deleteEndpoint,
+        test: records.testEndpoint,
       }),
-      create: (endpoint) => createEndpoint(main, material, endpoint),
-      rotateSecret: (id) => rotateSecret(main, material, id),
-      findCallbackSecret: (accountId) => readCallbackSecret(main, material, accountId),
-      makeCallbacks: (caller) => makeCallbacks(main, material, caller),
-      revealCallbackSecret: (accountId) => revealCallbackSecret(main, material, accountId),
+      create: (endpoint) => endpoints.createEndpoint(main, material, endpoint),
+      rotateSecret: (id) => endpoints.rotateSecret(main, material, id),
+      findCallbackSecret: (accountId) => endpoints.readCallbackSecret(main, material, accountId),
+      makeCallbacks: (caller) => endpoints.makeCallbacks(main, material, caller),
+      revealCallbackSecret: (accountId) => endpoints.revealCallbackSecret(main, material, accountId),
     },
     deliveries: {
       ...onPool(main, {
-        list: listDeliveries,
-        show: showDelivery,
-        replay: replayDelivery,
-        replayFailed,
-        claimDue: nameDeliveries,
-        endAttempts,
-        touch: touchDeliveries,
-        purge: purgeDeliveries,
+        list: records.listDeliveries,
+        show: records.showDelivery,
+        replay: records.replayDelivery,
+        replayFailed: records.replayFailed,
+        claimDue: deliveries.nameDeliveries,
+        endAttempts: deliveries.endAttempts,
+        touch: deliveries.touchDeliveries,
+        purge: deliveries.purgeDeliveries,
       }),
-      read: (ids) => readDeliveries(main, material, ids),
-      sendMail: (address, mail) => sendMail(main, material, address, mail),
+      read: (ids) => deliveries.readDeliveries(main, material, ids),
+      sendMail: (address, mail) => deliveries.sendMail(main, material, address, mail),
     },
     events: {
-      ...onPool(main, { record: recordEvent, dispatch: dispatchEvents }),
-      ...onPool(session, { listen: listenEvents }),
+      ...onPool(main, { record: recordEvent, dispatch: deliveries.dispatchEvents }),
+      ...onPool(session, { listen: deliveries.listenEvents }),
     },
   }
 }

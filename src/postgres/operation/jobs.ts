@@ -1,5 +1,5 @@
 /** Long jobs: verify, rebuild and import. An operation starts one, a process in the background runs it. */
-import type { SnakeCase } from '../../core/json/snake-case.ts'
+import { fromRow, type SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { recordOperation } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
@@ -33,24 +33,6 @@ export interface Job {
 }
 
 type JobRow = SnakeCase<Job>
-
-const toJob = ({
-  account_id,
-  subject_id,
-  created_by,
-  created_at,
-  started_at,
-  ended_at,
-  ...row
-}: JobRow): Job => ({
-  ...row,
-  accountId: account_id,
-  subjectId: subject_id,
-  createdBy: created_by,
-  createdAt: created_at,
-  startedAt: started_at,
-  endedAt: ended_at,
-})
 
 const columns = (sql: Queryable) =>
   sql`id, kind, state, account_id, subject_id, input, done, total, result, error, created_by, created_at, started_at, ended_at`
@@ -95,7 +77,7 @@ async function insertJob(
     throw new Refusal('job_open', `${kind === 'import' ? 'An' : 'A'} ${kind}${of} is under way already`)
   }
   await recordOperation(sql, { action: `job.${kind}`, accountId, subjectId: row.id })
-  return toJob(row)
+  return fromRow<Job>(row)
 }
 
 /** @throws Refusal `job_not_found`, `job_ended` */
@@ -107,7 +89,7 @@ export async function cancelJob(sql: Sql, id: string): Promise<Job> {
     const { state } = await readJob(sql, id)
     throw new Refusal('job_ended', `The job ${id} has ended: it is ${state}`)
   }
-  const job = toJob(row)
+  const job = fromRow<Job>(row)
   await recordOperation(sql, { action: 'job.cancel', accountId: job.accountId, subjectId: id })
   return job
 }
@@ -116,7 +98,7 @@ export async function cancelJob(sql: Sql, id: string): Promise<Job> {
 export async function readJob(sql: Queryable, id: string): Promise<Job> {
   const [row] = await sql<JobRow[]>`SELECT ${columns(sql)} FROM jobs WHERE id = ${id}`
   if (row === undefined) throw new Refusal('job_not_found', `There is no job ${id}`)
-  return toJob(row)
+  return fromRow<Job>(row)
 }
 
 export interface JobsQuery extends Listing {
@@ -135,7 +117,7 @@ export async function listJobs(
       ${subjectId === undefined ? sql`` : sql`AND subject_id = ${subjectId}`}
       ${after === null ? sql`` : sql`AND id < ${after}`}
     ORDER BY id DESC LIMIT ${limit}`
-  return rows.map(toJob)
+  return rows.map(fromRow<Job>)
 }
 
 /**
@@ -159,7 +141,7 @@ export async function claimJob(sql: Sql, kinds: readonly JobKind[]): Promise<Job
       ORDER BY (SELECT max(started_at) FROM jobs AS o WHERE o.account_id = j.account_id) NULLS FIRST, created_at
       LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING ${columns(sql)}`
-  return row === undefined ? null : toJob(row)
+  return row === undefined ? null : fromRow<Job>(row)
 }
 
 /** Gives a running job back: the next process to look for one runs it, and the attempt does not count. */

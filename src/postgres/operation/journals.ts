@@ -1,7 +1,7 @@
 /** The journals of all gateways, and the end of those whose machine never comes back. */
 import type { Credits } from '../../../schemas/money.ts'
 import type { EventType } from '../../../schemas/notifications/event.ts'
-import type { SnakeCase } from '../../core/json/snake-case.ts'
+import { fromRow, type SnakeCase } from '../../core/json/snake-case.ts'
 import { recordOperation } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
@@ -36,19 +36,6 @@ export interface RegisteredJournal extends JournalHeartbeat {
 
 type JournalRow = SnakeCase<RegisteredJournal>
 
-const toJournal = (row: JournalRow): RegisteredJournal => ({
-  id: row.id,
-  node: row.node,
-  directory: row.directory,
-  seenAt: row.seen_at,
-  openCalls: row.open_calls,
-  openEstimate: row.open_estimate,
-  unbookedCalls: row.unbooked_calls,
-  unbookedCost: row.unbooked_cost,
-  isLive: row.is_live,
-  outcome: row.outcome,
-})
-
 const columns = (sql: Queryable) => sql`
   id, node, directory, seen_at, open_calls, open_estimate, unbooked_calls, unbooked_cost, outcome,
   outcome IS NULL AND seen_at > now() - make_interval(secs => ${SILENT_AFTER_SECONDS}) AS is_live`
@@ -77,7 +64,7 @@ export async function recordDrained(sql: Queryable, id: string): Promise<void> {
 export async function listJournals(sql: Queryable): Promise<RegisteredJournal[]> {
   const rows = await sql<JournalRow[]>`
     SELECT ${columns(sql)} FROM journals WHERE outcome IS NULL ORDER BY seen_at, id`
-  return rows.map(toJournal)
+  return rows.map(fromRow<RegisteredJournal>)
 }
 
 /**
@@ -92,7 +79,7 @@ export async function lockSilentJournal(sql: Queryable, id: string): Promise<Reg
       'journal_in_use',
       `The journal ${id} is in use on ${row.node}: its gateway books it. Its last heartbeat is less than ${SILENT_AFTER_SECONDS} seconds ago`,
     )
-  return toJournal(row)
+  return fromRow<RegisteredJournal>(row)
 }
 
 /** Returns the calls of a journal that have something reserved and were neither booked nor refused, as they were admitted. */

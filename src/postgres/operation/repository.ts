@@ -4,50 +4,10 @@ import type { ChannelHold, HeldState } from '../../../schemas/config/channel-rep
 import { recordOperation } from '../accounts/audit-record.ts'
 import type { Sql } from '../connection.ts'
 import { onPool, type Pools } from '../repository.ts'
-import {
-  countTasksByChannel,
-  holdChannel,
-  listChannelHolds,
-  recordChannelTest,
-  resumeChannel,
-} from './channel-holds.ts'
-import {
-  cancelJob,
-  claimJob,
-  endJob,
-  type Job,
-  type JobKind,
-  type JobOutcome,
-  type JobsQuery,
-  listJobs,
-  type NewJob,
-  readJob,
-  releaseJob,
-  reportJob,
-  startJob,
-} from './jobs.ts'
-import {
-  announceWallets,
-  endJournal,
-  type JournalEnd,
-  type JournalHeartbeat,
-  listJournals,
-  listReservedCalls,
-  lockSilentJournal,
-  type RegisteredJournal,
-  recordDrained,
-  recordHeartbeat,
-  recordSilentJournals,
-} from './journals.ts'
-import {
-  listStatusNotes,
-  type NewStatusNote,
-  postStatusNote,
-  type StatusNote,
-  type StatusNotesQuery,
-  type StatusUpdate,
-  updateStatusNote,
-} from './status-notes.ts'
+import * as channelHolds from './channel-holds.ts'
+import * as jobs from './jobs.ts'
+import * as journals from './journals.ts'
+import * as statusNotes from './status-notes.ts'
 
 export interface Channels {
   listHolds(): Promise<ChannelHold[]>
@@ -62,31 +22,31 @@ export interface Configurations {
 }
 
 export interface Jobs {
-  start(job: NewJob): Promise<Job>
-  cancel(id: string): Promise<Job>
-  read(id: string): Promise<Job>
-  list(jobsQuery: JobsQuery): Promise<Job[]>
-  claim(kinds: readonly JobKind[]): Promise<Job | null>
+  start(job: jobs.NewJob): Promise<jobs.Job>
+  cancel(id: string): Promise<jobs.Job>
+  read(id: string): Promise<jobs.Job>
+  list(jobsQuery: jobs.JobsQuery): Promise<jobs.Job[]>
+  claim(kinds: readonly jobs.JobKind[]): Promise<jobs.Job | null>
   release(id: string): Promise<void>
   report(id: string, done: number, total: number): Promise<boolean>
-  end(id: string, jobOutcome: JobOutcome): Promise<void>
+  end(id: string, jobOutcome: jobs.JobOutcome): Promise<void>
 }
 
 export interface Journals {
-  recordHeartbeat(journal: JournalHeartbeat): Promise<void>
+  recordHeartbeat(journal: journals.JournalHeartbeat): Promise<void>
   recordDrained(id: string): Promise<void>
-  list(): Promise<RegisteredJournal[]>
-  lockSilent(id: string): Promise<RegisteredJournal>
+  list(): Promise<journals.RegisteredJournal[]>
+  lockSilent(id: string): Promise<journals.RegisteredJournal>
   readReserved(journalId: string): Promise<object[]>
-  end(journal: RegisteredJournal, journalEnd: JournalEnd): Promise<void>
+  end(journal: journals.RegisteredJournal, journalEnd: journals.JournalEnd): Promise<void>
   announceWallets(accountIds: readonly string[]): Promise<void>
   recordSilent(): Promise<number>
 }
 
 export interface StatusNotes {
-  list(query: StatusNotesQuery): Promise<StatusNote[]>
-  post(note: NewStatusNote): Promise<StatusNote>
-  update(id: string, update: StatusUpdate): Promise<StatusNote>
+  list(query: statusNotes.StatusNotesQuery): Promise<statusNotes.StatusNote[]>
+  post(note: statusNotes.NewStatusNote): Promise<statusNotes.StatusNote>
+  update(id: string, update: statusNotes.StatusUpdate): Promise<statusNotes.StatusNote>
 }
 
 export interface OperationRepositories {
@@ -99,34 +59,38 @@ export interface OperationRepositories {
 
 export const openOperation = ({ main }: Pools): OperationRepositories => ({
   channels: onPool(main, {
-    listHolds: listChannelHolds,
-    hold: holdChannel,
-    resume: resumeChannel,
-    recordTest: recordChannelTest,
-    countTasks: countTasksByChannel,
+    listHolds: channelHolds.listChannelHolds,
+    hold: channelHolds.holdChannel,
+    resume: channelHolds.resumeChannel,
+    recordTest: channelHolds.recordChannelTest,
+    countTasks: channelHolds.countTasksByChannel,
   }),
   configurations: onPool(main, { record: recordConfiguration }),
   jobs: onPool(main, {
-    start: startJob,
-    cancel: cancelJob,
-    read: readJob,
-    list: listJobs,
-    claim: claimJob,
-    release: releaseJob,
-    report: reportJob,
-    end: endJob,
+    start: jobs.startJob,
+    cancel: jobs.cancelJob,
+    read: jobs.readJob,
+    list: jobs.listJobs,
+    claim: jobs.claimJob,
+    release: jobs.releaseJob,
+    report: jobs.reportJob,
+    end: jobs.endJob,
   }),
   journals: onPool(main, {
-    recordHeartbeat,
-    recordDrained,
-    list: listJournals,
-    lockSilent: lockSilentJournal,
-    readReserved: listReservedCalls,
-    end: endJournal,
-    announceWallets,
-    recordSilent: recordSilentJournals,
+    recordHeartbeat: journals.recordHeartbeat,
+    recordDrained: journals.recordDrained,
+    list: journals.listJournals,
+    lockSilent: journals.lockSilentJournal,
+    readReserved: journals.listReservedCalls,
+    end: journals.endJournal,
+    announceWallets: journals.announceWallets,
+    recordSilent: journals.recordSilentJournals,
   }),
-  statusNotes: onPool(main, { list: listStatusNotes, post: postStatusNote, update: updateStatusNote }),
+  statusNotes: onPool(main, {
+    list: statusNotes.listStatusNotes,
+    post: statusNotes.postStatusNote,
+    update: statusNotes.updateStatusNote,
+  }),
 })
 
 /** Records that the configuration file was replaced. @param difference contains no secrets */

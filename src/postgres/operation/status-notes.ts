@@ -1,7 +1,7 @@
 /** Notes that operators post on the status page. */
 import type { z } from 'zod'
 import type { NOTE_SEVERITIES, statusNoteFields } from '../../../schemas/status.ts'
-import type { SnakeCase } from '../../core/json/snake-case.ts'
+import { fromRow, type SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { recordOperation } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
@@ -45,22 +45,6 @@ type NoteRow = SnakeCase<StatusNote>
 const columns = (sql: Queryable) =>
   sql`id, severity, text, models, begins_at, ends_at, resolved_at, updates, created_by, created_at`
 
-const toNote = ({
-  begins_at,
-  ends_at,
-  resolved_at,
-  created_by,
-  created_at,
-  ...row
-}: NoteRow): StatusNote => ({
-  ...row,
-  beginsAt: begins_at,
-  endsAt: ends_at,
-  resolvedAt: resolved_at,
-  createdBy: created_by,
-  createdAt: created_at,
-})
-
 export interface StatusNotesQuery {
   /** Those that are not resolved. */
   readonly isOpen: boolean
@@ -83,7 +67,7 @@ export async function listStatusNotes(
       ${since === null ? sql`` : sql`AND coalesce(resolved_at, ends_at, 'infinity') >= ${since}`}
       ${before === null ? sql`` : sql`AND id < ${before}`}
     ORDER BY id DESC LIMIT ${limit}`
-  return rows.map(toNote)
+  return rows.map(fromRow<StatusNote>)
 }
 
 export async function postStatusNote(
@@ -96,7 +80,7 @@ export async function postStatusNote(
       ${newId('note')}, ${severity}, ${text}, ${models as string[] | null}, coalesce(${beginsAt}, now()), ${endsAt},
       audit_actor())
     RETURNING ${columns(sql)}`
-  const note = toNote(row!)
+  const note = fromRow<StatusNote>(row!)
   await recordOperation(sql, {
     action: 'status_note.post',
     accountId: null,
@@ -132,5 +116,5 @@ export async function updateStatusNote(
     subjectId: id,
     after: { severity: row.severity, text },
   })
-  return toNote(row)
+  return fromRow<StatusNote>(row)
 }

@@ -1,21 +1,15 @@
 /** Partitions by month, as the process that makes and retires them and operators use them. */
 import { onPool, type Pools } from '../repository.ts'
 import { makePartitions } from './make.ts'
-import {
-  listPartitions,
-  type Partition,
-  type Retention,
-  type RetirementReport,
-  retirePartitions,
-} from './retire.ts'
+import * as retire from './retire.ts'
 
 export interface Partitions {
   make(): Promise<string[]>
-  retire(retention: Retention): Promise<RetirementReport>
-  list(): Promise<Partition[]>
+  retire(retention: retire.Retention): Promise<retire.RetirementReport>
+  list(): Promise<retire.Partition[]>
 }
 
 export const openPartitions = ({ main, auditing }: Pools): Partitions => ({
-  ...onPool(auditing, { make: makePartitions, retire: retirePartitions }),
-  ...onPool(main, { list: listPartitions }),
+  ...onPool(auditing, { make: makePartitions, retire: retire.retirePartitions }),
+  ...onPool(main, { list: retire.listPartitions }),
 })

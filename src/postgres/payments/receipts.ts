@@ -1,23 +1,10 @@
 /** Receipts and credit notes, numbered without gaps. */
 import type { Receipt } from '../../../schemas/payments/payment.ts'
-import type { SnakeCase } from '../../core/json/snake-case.ts'
+import { fromRow, type SnakeCase } from '../../core/json/snake-case.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable } from '../connection.ts'
 
 type ReceiptRow = SnakeCase<Receipt>
-
-const toReceipt = (row: ReceiptRow): Receipt => ({
-  number: row.number,
-  kind: row.kind,
-  paymentId: row.payment_id,
-  reversalId: row.reversal_id,
-  accountId: row.account_id,
-  accountName: row.account_name,
-  amount: row.amount,
-  currency: row.currency,
-  credits: row.credits,
-  issuedAt: row.issued_at,
-})
 
 type NewReceipt = Omit<Receipt, 'number' | 'accountName' | 'issuedAt'>
 
@@ -36,12 +23,12 @@ export async function issueReceipt(sql: Queryable, wanted: NewReceipt): Promise<
 export async function listReceipts(sql: Queryable, paymentIds: readonly string[]): Promise<Receipt[]> {
   const rows = await sql<ReceiptRow[]>`
     SELECT * FROM receipts WHERE payment_id = ANY (${paymentIds as string[]}::text[]) ORDER BY number`
-  return rows.map(toReceipt)
+  return rows.map(fromRow<Receipt>)
 }
 
 /** @throws Refusal `receipt_not_found` */
 export async function showReceipt(sql: Queryable, number: bigint): Promise<Receipt> {
   const [row] = await sql<ReceiptRow[]>`SELECT * FROM receipts WHERE number = ${number}`
   if (row === undefined) throw new Refusal('receipt_not_found', `There is no receipt ${number}`)
-  return toReceipt(row)
+  return fromRow<Receipt>(row)
 }

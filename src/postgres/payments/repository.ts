@@ -11,31 +11,10 @@ import type {
 import type { ProviderEvent, ProviderNotice, TakenNotice } from '../../../schemas/payments/provider.ts'
 import { onStandby } from '../reading.ts'
 import { onPool, type Pools } from '../repository.ts'
-import {
-  type AutomaticSettings,
-  beginAutomatic,
-  type ClaimedAttempt,
-  claimAttempts,
-  findAutomatic,
-  findLowBalances,
-  readAttempt,
-  setAutomatic,
-} from './automatic.ts'
+import * as automatic from './automatic.ts'
 import { takeNotice, takeProviderEvent } from './booking.ts'
 import { listMethods } from './methods.ts'
-import {
-  createPayment,
-  findCustomer,
-  keepCustomer,
-  keepReconciled,
-  listOpenPayments,
-  listPayments,
-  type NewPayment,
-  type PaymentsQuery,
-  readReconciled,
-  recordRefundRequest,
-  showPayment,
-} from './payments.ts'
+import * as payments from './payments.ts'
 import { listReceipts, showReceipt } from './receipts.ts'
 import {
   closeRefusedEvent,
@@ -45,9 +24,9 @@ import {
 } from './refused-events.ts'
 
 export interface Payments {
-  list(paymentsQuery: PaymentsQuery): Promise<Payment[]>
+  list(paymentsQuery: payments.PaymentsQuery): Promise<Payment[]>
   listReceipts(paymentIds: readonly string[]): Promise<Receipt[]>
-  create(wanted: NewPayment): Promise<Payment>
+  create(wanted: payments.NewPayment): Promise<Payment>
   show(id: string): Promise<Payment>
   listOpen(olderThanSeconds: number): Promise<Payment[]>
   recordRefundRequest(
@@ -62,10 +41,10 @@ export interface Payments {
   takeProviderEvent(event: ProviderEvent): Promise<TakenNotice>
   listMethods(accountId: string): Promise<SavedMethod[]>
   findAutomatic(accountId: string): Promise<AutomaticTopUp | null>
-  setAutomatic(wanted: AutomaticSettings): Promise<AutomaticTopUp>
+  setAutomatic(wanted: automatic.AutomaticSettings): Promise<AutomaticTopUp>
   findLowBalances(accountId?: string | null): Promise<string[]>
   beginAutomatic(accountId: string, computePrice: (credits: Credits) => Price): Promise<Payment | null>
-  readAttempt(paymentId: string): Promise<ClaimedAttempt>
+  readAttempt(paymentId: string): Promise<automatic.ClaimedAttempt>
   claimAttempts(): Promise<string[]>
   showReceipt(number: bigint): Promise<Receipt>
   listRefusedEvents(refusedEventsQuery: RefusedEventsQuery): Promise<RefusedEvent[]>
@@ -73,25 +52,25 @@ export interface Payments {
 }
 
 export const openPayments = (pools: Pools): Payments => ({
-  ...onStandby(pools, { list: listPayments, listReceipts }),
+  ...onStandby(pools, { list: payments.listPayments, listReceipts }),
   ...onPool(pools.main, {
-    create: createPayment,
-    show: showPayment,
-    listOpen: listOpenPayments,
-    recordRefundRequest,
-    findCustomer,
-    keepCustomer,
-    readReconciled,
-    keepReconciled,
+    create: payments.createPayment,
+    show: payments.showPayment,
+    listOpen: payments.listOpenPayments,
+    recordRefundRequest: payments.recordRefundRequest,
+    findCustomer: payments.findCustomer,
+    keepCustomer: payments.keepCustomer,
+    readReconciled: payments.readReconciled,
+    keepReconciled: payments.keepReconciled,
     takeNotice,
     takeProviderEvent,
     listMethods,
-    findAutomatic,
-    setAutomatic,
-    findLowBalances,
-    beginAutomatic,
-    readAttempt,
-    claimAttempts,
+    findAutomatic: automatic.findAutomatic,
+    setAutomatic: automatic.setAutomatic,
+    findLowBalances: automatic.findLowBalances,
+    beginAutomatic: automatic.beginAutomatic,
+    readAttempt: automatic.readAttempt,
+    claimAttempts: automatic.claimAttempts,
     showReceipt,
     listRefusedEvents,
     closeRefusedEvent,

@@ -13,114 +13,45 @@ import type { KnownMasterKey } from '../accounts/master-key.ts'
 import type { Listing } from '../listing.ts'
 import { onStandby } from '../reading.ts'
 import { onPool, type Pools } from '../repository.ts'
-import {
-  type Attempt,
-  type AttemptSubjects,
-  type InvitationMail,
-  purgeAttempts,
-  takeAttempt,
-  takeBackAttempt,
-  takeInvitationMail,
-} from './attempts.ts'
-import {
-  createInvitation,
-  findInvitation,
-  listInvitations,
-  type NewInvitation,
-  redeemInvitation,
-  revokeInvitation,
-  showInvitation,
-} from './invitations.ts'
+import * as attempts from './attempts.ts'
+import * as invitations from './invitations.ts'
 import { deleteSavedView, listSavedViews, type SavedView, saveView } from './saved-views.ts'
-import {
-  createLink,
-  createSession,
-  endSessions,
-  findSession,
-  hasSignedIn,
-  listSessions,
-  type NewLink,
-  type NewSession,
-  purgeSessions,
-  rotateSession,
-  signInByLink,
-} from './sessions.ts'
-import {
-  addIdentity,
-  addPasskey,
-  advancePasskey,
-  findIdentity,
-  findPasskey,
-  findPasswordSignIn,
-  hasWay,
-  listSignInMethods,
-  type NewPasskey,
-  type PasswordSignIn,
-  removeIdentity,
-  removePasskey,
-  renamePasskey,
-  setPassword,
-} from './sign-in-methods.ts'
+import * as sessions from './sessions.ts'
+import * as signInMethods from './sign-in-methods.ts'
 import { createTicket, findTicketUser, type Ticket, takeTicket, voidTickets } from './tickets.ts'
-import {
-  createManagementToken,
-  findManagementToken,
-  listManagementTokens,
-  type NewManagementToken,
-  revokeManagementToken,
-  showManagementToken,
-} from './tokens.ts'
-import {
-  acceptTotpPeriod,
-  confirmTotp,
-  enrolTotp,
-  findTotpSecret,
-  removeTotp,
-  setRecoveryCodes,
-  spendRecoveryCode,
-} from './totp.ts'
+import * as tokens from './tokens.ts'
+import * as totp from './totp.ts'
 import { recordUnprovenEmail } from './unproven-emails.ts'
-import {
-  createUser,
-  findUserByEmail,
-  listUsers,
-  type NewUser,
-  readUserEmails,
-  setEmail,
-  showUser,
-  type UserChanges,
-  type UserListing,
-  updateUser,
-} from './users.ts'
+import * as users from './users.ts'
 
 export interface Users {
-  list(userListing?: UserListing): Promise<User[]>
-  create(user: NewUser): Promise<User>
+  list(userListing?: users.UserListing): Promise<User[]>
+  create(user: users.NewUser): Promise<User>
   show(id: string): Promise<User>
   readEmails(ids: readonly string[]): Promise<ReadonlyMap<string, string>>
   findByEmail(email: string): Promise<User | null>
-  update(id: string, changes: UserChanges): Promise<User>
+  update(id: string, changes: users.UserChanges): Promise<User>
   setEmail(id: string, email: string): Promise<User>
   recordUnprovenEmail(userId: string): Promise<void>
 }
 
 export interface Sessions {
-  create(session: NewSession): Promise<Session>
+  create(session: sessions.NewSession): Promise<Session>
   find(tokenHash: Buffer): Promise<SignedIn | null>
   rotate(id: string, tokenHash: Buffer, which: { readonly isConfirmed: boolean }): Promise<Session>
   list(userId: string): Promise<Session[]>
   end(userId: string, which: { readonly only: string } | { readonly allBut: string | null }): Promise<number>
   purge(): Promise<void>
-  createLink(link: NewLink): Promise<void>
+  createLink(link: sessions.NewLink): Promise<void>
   hasSignedIn(userId: string): Promise<boolean>
-  signInByLink(linkHash: Buffer, session: Omit<NewSession, 'userId'>): Promise<Session>
+  signInByLink(linkHash: Buffer, session: Omit<sessions.NewSession, 'userId'>): Promise<Session>
 }
 
 export interface SignIn {
-  findPassword(email: string): Promise<PasswordSignIn | null>
+  findPassword(email: string): Promise<signInMethods.PasswordSignIn | null>
   setPassword(userId: string, passwordHash: string): Promise<void>
   listMethods(userId: string): Promise<SignInMethods>
-  addPasskey(passkey: NewPasskey): Promise<Passkey>
+  addPasskey(passkey: signInMethods.NewPasskey): Promise<Passkey>
   findPasskey(credentialId: string): Promise<Passkey | null>
   advancePasskey(passkey: Passkey, next: number): Promise<boolean>
   renamePasskey(userId: string, id: string, name: string): Promise<Passkey>
@@ -146,14 +77,14 @@ export interface Tickets {
 }
 
 export interface Attempts {
-  take(attemptSubjects: AttemptSubjects): Promise<Attempt>
+  take(attemptSubjects: attempts.AttemptSubjects): Promise<attempts.Attempt>
   takeBack(ids: readonly bigint[]): Promise<void>
-  takeInvitationMail(invitationMail: InvitationMail): Promise<Attempt>
+  takeInvitationMail(invitationMail: attempts.InvitationMail): Promise<attempts.Attempt>
   purge(): Promise<void>
 }
 
 export interface Invitations {
-  create(invitation: NewInvitation): Promise<Invitation>
+  create(invitation: invitations.NewInvitation): Promise<Invitation>
   list(accountId: string | null, listing?: Listing): Promise<Invitation[]>
   show(id: string): Promise<Invitation>
   revoke(id: string): Promise<Invitation>
@@ -162,7 +93,7 @@ export interface Invitations {
 }
 
 export interface ManagementTokens {
-  create(token: NewManagementToken): Promise<ManagementToken>
+  create(token: tokens.NewManagementToken): Promise<ManagementToken>
   find(tokenHash: Buffer): Promise<ManagementToken | null>
   list(accountId: string | null, listing?: Listing): Promise<ManagementToken[]>
   show(id: string): Promise<ManagementToken>
@@ -190,75 +121,75 @@ export function openPeople(pools: Pools, { material }: KnownMasterKey): PeopleRe
   const { main } = pools
   return {
     users: {
-      ...onStandby(pools, { list: listUsers }),
+      ...onStandby(pools, { list: users.listUsers }),
       ...onPool(main, {
-        create: createUser,
-        show: showUser,
-        readEmails: readUserEmails,
-        findByEmail: findUserByEmail,
-        update: updateUser,
-        setEmail,
+        create: users.createUser,
+        show: users.showUser,
+        readEmails: users.readUserEmails,
+        findByEmail: users.findUserByEmail,
+        update: users.updateUser,
+        setEmail: users.setEmail,
         recordUnprovenEmail,
       }),
     },
     sessions: onPool(main, {
-      create: createSession,
-      find: findSession,
-      rotate: rotateSession,
-      list: listSessions,
-      end: endSessions,
-      purge: purgeSessions,
-      createLink,
-      hasSignedIn,
-      signInByLink,
+      create: sessions.createSession,
+      find: sessions.findSession,
+      rotate: sessions.rotateSession,
+      list: sessions.listSessions,
+      end: sessions.endSessions,
+      purge: sessions.purgeSessions,
+      createLink: sessions.createLink,
+      hasSignedIn: sessions.hasSignedIn,
+      signInByLink: sessions.signInByLink,
     }),
     signIn: {
       ...onPool(main, {
-        findPassword: findPasswordSignIn,
-        setPassword,
-        listMethods: listSignInMethods,
-        addPasskey,
-        findPasskey,
-        advancePasskey,
-        renamePasskey,
-        removePasskey,
-        findIdentity,
-        addIdentity,
-        removeIdentity,
-        hasWay,
-        acceptTotpPeriod,
-        confirmTotp,
-        removeTotp,
-        setRecoveryCodes,
-        spendRecoveryCode,
+        findPassword: signInMethods.findPasswordSignIn,
+        setPassword: signInMethods.setPassword,
+        listMethods: signInMethods.listSignInMethods,
+        addPasskey: signInMethods.addPasskey,
+        findPasskey: signInMethods.findPasskey,
+        advancePasskey: signInMethods.advancePasskey,
+        renamePasskey: signInMethods.renamePasskey,
+        removePasskey: signInMethods.removePasskey,
+        findIdentity: signInMethods.findIdentity,
+        addIdentity: signInMethods.addIdentity,
+        removeIdentity: signInMethods.removeIdentity,
+        hasWay: signInMethods.hasWay,
+        acceptTotpPeriod: totp.acceptTotpPeriod,
+        confirmTotp: totp.confirmTotp,
+        removeTotp: totp.removeTotp,
+        setRecoveryCodes: totp.setRecoveryCodes,
+        spendRecoveryCode: totp.spendRecoveryCode,
       }),
-      enrolTotp: (userId, secret) => enrolTotp(main, material, userId, secret),
-      findTotpSecret: (userId, which) => findTotpSecret(main, material, userId, which),
+      enrolTotp: (userId, secret) => totp.enrolTotp(main, material, userId, secret),
+      findTotpSecret: (userId, which) => totp.findTotpSecret(main, material, userId, which),
     },
     tickets: {
       ...onPool(main, { create: createTicket, findUser: findTicketUser, void: voidTickets }),
       take: (ticket) => takeTicket(main, ticket),
     },
     attempts: onPool(main, {
-      take: takeAttempt,
-      takeBack: takeBackAttempt,
-      takeInvitationMail,
-      purge: purgeAttempts,
+      take: attempts.takeAttempt,
+      takeBack: attempts.takeBackAttempt,
+      takeInvitationMail: attempts.takeInvitationMail,
+      purge: attempts.purgeAttempts,
     }),
     invitations: onPool(main, {
-      create: createInvitation,
-      list: listInvitations,
-      show: showInvitation,
-      revoke: revokeInvitation,
-      find: findInvitation,
-      redeem: redeemInvitation,
+      create: invitations.createInvitation,
+      list: invitations.listInvitations,
+      show: invitations.showInvitation,
+      revoke: invitations.revokeInvitation,
+      find: invitations.findInvitation,
+      redeem: invitations.redeemInvitation,
     }),
     managementTokens: onPool(main, {
-      create: createManagementToken,
-      find: findManagementToken,
-      list: listManagementTokens,
-      show: showManagementToken,
-      revoke: revokeManagementToken,
+      create: tokens.createManagementToken,
+      find: tokens.findManagementToken,
+      list: tokens.listManagementTokens,
+      show: tokens.showManagementToken,
+      revoke: tokens.revokeManagementToken,
     }),
     savedViews: onPool(main, { list: listSavedViews, save: saveView, delete: deleteSavedView }),
   }

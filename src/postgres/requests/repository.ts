@@ -2,56 +2,35 @@
 import type { KnownMasterKey } from '../accounts/master-key.ts'
 import { waitWithin } from '../errors.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
-import {
-  type ClaimOutcome,
-  claimKey,
-  freeKey,
-  type IdempotencyClaim,
-  type IdempotencyScope,
-  isAnswered,
-  purgeRecords,
-  type StoredAnswer,
-  storeAnswer,
-} from './idempotency.ts'
-import {
-  addToConversation,
-  type BegunConversationCall,
-  beginConversationCall,
-  type ConversationTokens,
-  type ConversationToStore,
-  findStoredConversation,
-  forgetConversation,
-  purgeConversationCalls,
-  type StoredConversation,
-  storeConversation,
-} from './stored-conversations.ts'
-import {
-  findStoredItems,
-  findStoredResponse,
-  forgetStoredResponse,
-  purgeStoredResponses,
-  type ResponseToStore,
-  type StoredItem,
-  type StoredResponse,
-  storeResponse,
-} from './stored-responses.ts'
+import * as idempotency from './idempotency.ts'
+import * as storedConversations from './stored-conversations.ts'
+import * as storedResponses from './stored-responses.ts'
 
 export interface IdempotencyRecords {
-  claim(claim: IdempotencyClaim): Promise<ClaimOutcome>
-  isAnswered(scope: IdempotencyScope, key: string): Promise<boolean>
-  store(claim: IdempotencyClaim, answer: StoredAnswer | null, originalRequestId?: string): Promise<void>
-  free(claim: IdempotencyClaim): Promise<void>
+  claim(claim: idempotency.IdempotencyClaim): Promise<idempotency.ClaimOutcome>
+  isAnswered(scope: idempotency.IdempotencyScope, key: string): Promise<boolean>
+  store(
+    claim: idempotency.IdempotencyClaim,
+    answer: idempotency.StoredAnswer | null,
+    originalRequestId?: string,
+  ): Promise<void>
+  free(claim: idempotency.IdempotencyClaim): Promise<void>
   purge(): Promise<number>
 }
 
 export interface StoredResponses {
-  storeResponse(responseToStore: ResponseToStore): Promise<void>
-  findStoredResponse(accountId: string, id: string): Promise<StoredResponse | null>
-  findStoredItems(accountId: string, ids: readonly string[]): Promise<StoredItem[]>
-  storeConversation(conversationToStore: ConversationToStore): Promise<void>
-  findStoredConversation(accountId: string, id: string): Promise<StoredConversation | null>
+  storeResponse(responseToStore: storedResponses.ResponseToStore): Promise<void>
+  findStoredResponse(accountId: string, id: string): Promise<storedResponses.StoredResponse | null>
+  findStoredItems(accountId: string, ids: readonly string[]): Promise<storedResponses.StoredItem[]>
+  storeConversation(conversationToStore: storedConversations.ConversationToStore): Promise<void>
+  findStoredConversation(
+    accountId: string,
+    id: string,
+  ): Promise<storedConversations.StoredConversation | null>
   addToConversation(accountId: string, id: string, tokens: number): Promise<void>
-  beginConversationCall(begunConversationCall: BegunConversationCall): Promise<ConversationTokens | null>
+  beginConversationCall(
+    begunConversationCall: storedConversations.BegunConversationCall,
+  ): Promise<storedConversations.ConversationTokens | null>
   forgetStoredResponse(accountId: string, id: string): Promise<void>
   forgetConversation(accountId: string, id: string): Promise<void>
   purgeStoredResponses(): Promise<number>
@@ -62,20 +41,34 @@ export const openStoredResponses = ({ main }: Pools): StoredResponses => ({
   ...onPool(
     main,
     {
-      ...{ storeResponse, findStoredResponse, findStoredItems, storeConversation, findStoredConversation },
-      ...{ addToConversation, beginConversationCall },
+      ...{
+        storeResponse: storedResponses.storeResponse,
+        findStoredResponse: storedResponses.findStoredResponse,
+        findStoredItems: storedResponses.findStoredItems,
+        storeConversation: storedConversations.storeConversation,
+        findStoredConversation: storedConversations.findStoredConversation,
+      },
+      ...{
+        addToConversation: storedConversations.addToConversation,
+        beginConversationCall: storedConversations.beginConversationCall,
+      },
     },
     READ_DEADLINE_MS,
   ),
-  ...onPool(main, { forgetStoredResponse, forgetConversation, purgeStoredResponses, purgeConversationCalls }),
+  ...onPool(main, {
+    forgetStoredResponse: storedResponses.forgetStoredResponse,
+    forgetConversation: storedConversations.forgetConversation,
+    purgeStoredResponses: storedResponses.purgeStoredResponses,
+    purgeConversationCalls: storedConversations.purgeConversationCalls,
+  }),
 })
 
 export const openIdempotencyRecords = (
   { main }: Pools,
   { material }: KnownMasterKey,
 ): IdempotencyRecords => ({
-  ...onPool(main, { isAnswered }, READ_DEADLINE_MS),
-  ...onPool(main, { free: freeKey, purge: purgeRecords }),
-  claim: (claim) => waitWithin(READ_DEADLINE_MS, claimKey(main, material, claim)),
-  store: (...stored) => storeAnswer(main, material, ...stored),
+  ...onPool(main, { isAnswered: idempotency.isAnswered }, READ_DEADLINE_MS),
+  ...onPool(main, { free: idempotency.freeKey, purge: idempotency.purgeRecords }),
+  claim: (claim) => waitWithin(READ_DEADLINE_MS, idempotency.claimKey(main, material, claim)),
+  store: (...stored) => idempotency.storeAnswer(main, material, ...stored),
 })

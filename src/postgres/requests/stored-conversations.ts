@@ -5,7 +5,7 @@
 import { addWithin } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
 
-/** Expired rows are removed so many at a time. */
+/** Expired rows that are removed at a time. */
 const PURGE_ROWS = 1000
 
 export interface StoredConversation {

@@ -2,7 +2,7 @@
 import type { Queryable, Sql } from '../connection.ts'
 import { type EndedConversationCall, endConversationCall } from './stored-conversations.ts'
 
-/** Expired rows are removed so many at a time. */
+/** Expired rows that are removed at a time. */
 const PURGE_ROWS = 1000
 
 export interface StoredResponse {

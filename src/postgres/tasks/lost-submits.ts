@@ -6,7 +6,7 @@ import {
   OPEN_LOST_STATES,
 } from '../../../schemas/tasks/lost-submit.ts'
 import type { TaskKind } from '../../../schemas/tasks/task.ts'
-import type { SnakeCase } from '../../core/json/snake-case.ts'
+import { fromRow, type SnakeCase } from '../../core/json/snake-case.ts'
 import { recordOperation } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
@@ -47,24 +47,11 @@ type LostSubmitRow = SnakeCase<Omit<LostSubmit, keyof Instants>> & {
 const toEpochMs = (epochMs: bigint | null): number | null => (epochMs === null ? null : Number(epochMs))
 
 const toLostSubmit = (row: LostSubmitRow): LostSubmit => ({
-  taskId: row.task_id,
-  accountId: row.account_id,
-  requestId: row.request_id,
-  kind: row.kind,
-  model: row.model,
-  channelId: row.channel_id,
+  ...fromRow<Omit<LostSubmit, keyof Instants>>(row),
   lostAt: Number(row.lost_at),
-  reason: row.reason,
-  state: row.state,
-  upstreamId: row.upstream_id,
-  upstreamState: row.upstream_state,
-  checks: row.checks,
   checkedAt: toEpochMs(row.checked_at),
   nextCheckAt: toEpochMs(row.next_check_at),
-  cost: row.cost,
   closedAt: toEpochMs(row.closed_at),
-  closedBy: row.closed_by,
-  closeReason: row.close_reason,
 })
 
 const columns = (sql: Queryable) => sql`

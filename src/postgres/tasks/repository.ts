@@ -3,58 +3,21 @@
 import type { Credits } from '../../../schemas/money.ts'
 import type { TaskKind, TaskState } from '../../../schemas/tasks/task.ts'
 import { BOOKING_DEADLINE_MS, onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
-import {
-  claimStaleTasks,
-  countOpenTasks,
-  deleteTaskRecord,
-  findExpiredObjects,
-  findOverdueTasks,
-  findResponseTask,
-  findTask,
-  listAllTasks,
-  listOpenJobs,
-  listTasks,
-  readTasks,
-  recordObjects,
-  removeFiles,
-  removeObjects,
-  touchTasks,
-} from './lists.ts'
-import {
-  checkLostSubmit,
-  claimLostSubmits,
-  closeLostSubmit,
-  countLostSubmits,
-  type LostFinding,
-  type LostSubmit,
-  type LostSubmitQuery,
-  listLostSubmits,
-  recordFinding,
-  sumLostSubmits,
-} from './lost-submits.ts'
+import * as lists from './lists.ts'
+import * as lostSubmits from './lost-submits.ts'
 import { createTask, moveTask, renewTaskChain } from './tasks.ts'
-import type {
-  AllTasksQuery,
-  CreateTaskOutcome,
-  MoveOutcome,
-  NewTask,
-  OpenJob,
-  OpenJobQuery,
-  Task,
-  TaskListQuery,
-  TaskMove,
-} from './types.ts'
+import type * as types from './types.ts'
 
 export interface Tasks {
-  applyTransition(move: TaskMove): Promise<MoveOutcome>
-  removeFiles(pick: Pick<Task, 'id' | 'result'>, keys: readonly string[]): Promise<void>
-  create(task: NewTask): Promise<CreateTaskOutcome>
-  read(ids: readonly string[]): Promise<Task[]>
-  find(accountId: string, kind: TaskKind, id: string): Promise<Task | null>
-  findByResponse(accountId: string, id: string): Promise<Task | null>
-  list(taskListQuery: TaskListQuery): Promise<{ tasks: Task[]; hasMore: boolean }>
-  listAll(query: AllTasksQuery): Promise<Task[]>
-  listOpenJobs(openJobQuery: OpenJobQuery): Promise<OpenJob[]>
+  applyTransition(move: types.TaskMove): Promise<types.MoveOutcome>
+  removeFiles(pick: Pick<types.Task, 'id' | 'result'>, keys: readonly string[]): Promise<void>
+  create(task: types.NewTask): Promise<types.CreateTaskOutcome>
+  read(ids: readonly string[]): Promise<types.Task[]>
+  find(accountId: string, kind: TaskKind, id: string): Promise<types.Task | null>
+  findByResponse(accountId: string, id: string): Promise<types.Task | null>
+  list(taskListQuery: types.TaskListQuery): Promise<{ tasks: types.Task[]; hasMore: boolean }>
+  listAll(query: types.AllTasksQuery): Promise<types.Task[]>
+  listOpenJobs(openJobQuery: types.OpenJobQuery): Promise<types.OpenJob[]>
   deleteRecord(accountId: string, kind: TaskKind, id: string, now: number): Promise<boolean>
   claimStale(
     before: number,
@@ -72,7 +35,7 @@ export interface Tasks {
 }
 
 export interface LostSubmits {
-  recordFinding(taskId: string, lostFinding: LostFinding, now: number): Promise<boolean>
+  recordFinding(taskId: string, lostFinding: lostSubmits.LostFinding, now: number): Promise<boolean>
   close(
     {
       taskId,
@@ -80,10 +43,10 @@ export interface LostSubmits {
       reason,
     }: { readonly taskId: string; readonly cost: Credits | null; readonly reason: string },
     now: number,
-  ): Promise<LostSubmit>
-  claim(now: number, until: number, limit: number): Promise<LostSubmit[]>
-  list(lostSubmitQuery: LostSubmitQuery): Promise<LostSubmit[]>
-  check(taskId: string, now: number): Promise<LostSubmit>
+  ): Promise<lostSubmits.LostSubmit>
+  claim(now: number, until: number, limit: number): Promise<lostSubmits.LostSubmit[]>
+  list(lostSubmitQuery: lostSubmits.LostSubmitQuery): Promise<lostSubmits.LostSubmit[]>
+  check(taskId: string, now: number): Promise<lostSubmits.LostSubmit>
   count(): Promise<number>
   sum({
     accountId,
@@ -97,25 +60,25 @@ export interface LostSubmits {
 }
 
 export const openTasks = ({ main }: Pools): Tasks => ({
-  ...onPool(main, { applyTransition: moveTask, removeFiles }, BOOKING_DEADLINE_MS),
+  ...onPool(main, { applyTransition: moveTask, removeFiles: lists.removeFiles }, BOOKING_DEADLINE_MS),
   ...onPool(
     main,
     {
       create: createTask,
-      read: readTasks,
-      find: findTask,
-      findByResponse: findResponseTask,
-      list: listTasks,
-      listAll: listAllTasks,
-      listOpenJobs,
-      deleteRecord: deleteTaskRecord,
-      claimStale: claimStaleTasks,
-      findOverdue: findOverdueTasks,
-      touch: touchTasks,
-      countOpen: countOpenTasks,
-      recordObjects,
-      findExpiredObjects,
-      removeObjects,
+      read: lists.readTasks,
+      find: lists.findTask,
+      findByResponse: lists.findResponseTask,
+      list: lists.listTasks,
+      listAll: lists.listAllTasks,
+      listOpenJobs: lists.listOpenJobs,
+      deleteRecord: lists.deleteTaskRecord,
+      claimStale: lists.claimStaleTasks,
+      findOverdue: lists.findOverdueTasks,
+      touch: lists.touchTasks,
+      countOpen: lists.countOpenTasks,
+      recordObjects: lists.recordObjects,
+      findExpiredObjects: lists.findExpiredObjects,
+      removeObjects: lists.removeObjects,
     },
     READ_DEADLINE_MS,
   ),
@@ -123,15 +86,19 @@ export const openTasks = ({ main }: Pools): Tasks => ({
 })
 
 export const openLostSubmits = ({ main }: Pools): LostSubmits => ({
-  ...onPool(main, { recordFinding, close: closeLostSubmit }, BOOKING_DEADLINE_MS),
+  ...onPool(
+    main,
+    { recordFinding: lostSubmits.recordFinding, close: lostSubmits.closeLostSubmit },
+    BOOKING_DEADLINE_MS,
+  ),
   ...onPool(
     main,
     {
-      claim: claimLostSubmits,
-      list: listLostSubmits,
-      check: checkLostSubmit,
-      count: countLostSubmits,
-      sum: sumLostSubmits,
+      claim: lostSubmits.claimLostSubmits,
+      list: lostSubmits.listLostSubmits,
+      check: lostSubmits.checkLostSubmit,
+      count: lostSubmits.countLostSubmits,
+      sum: lostSubmits.sumLostSubmits,
     },
     READ_DEADLINE_MS,
   ),

@@ -105,7 +105,7 @@ export class SaidParts {
   characters = 0
   /** Those of them that were thought. */
   thoughtCharacters = 0
-  /** Content has come, or a filter has taken it. */
+  /** Content has arrived, or a filter has taken it. */
   hasContent = false
 
   add(part: Part): void {

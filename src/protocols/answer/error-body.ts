@@ -20,7 +20,7 @@ interface ErrorText {
   /** The names that it gives the error: its code, its type and its status. */
   readonly names: readonly unknown[]
   readonly extras: ErrorExtras
-  /** It is no JSON: only so much of it is shown as of a message in the call log. */
+  /** It is no JSON: as much of it is shown as of a message in the call log. */
   readonly isPlain?: boolean
 }
 

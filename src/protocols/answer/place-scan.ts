@@ -70,7 +70,7 @@ export class PlaceScanner {
   /** True when its characters are output. */
   #counts = false
   #isEmpty = true
-  /** The current value is read as JSON; the parts of it that have come in earlier pieces. */
+  /** The current value is read as JSON; the parts of it that have arrived in earlier pieces. */
   #isKept = false
   readonly #kept: Buffer[] = []
   #keptBytes = 0

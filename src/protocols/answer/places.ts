@@ -131,6 +131,8 @@ export class AnswerFacts {
   block: string | undefined
   blockName: string | undefined
   blockContent: string | undefined
+  /** Why a model declined to answer. */
+  category: string | undefined
   /** The type of an item, its id, its name, and the type of its action. */
   item: string | undefined
   itemId: string | undefined

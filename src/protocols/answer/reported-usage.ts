@@ -20,7 +20,7 @@ export interface UsageReport extends Omit<TokenUsage, 'prompt' | 'output'> {
   /** Null where the report leaves it out. */
   readonly prompt: number | null
   readonly output: number | null
-  /** The output is that of the reasoning alone: there was text as well, and it is not counted. */
+  /** The output counts only the reasoning, although there was text as well. */
   readonly isThoughtAlone?: boolean
   /** The counts are those of the whole call, and earlier ones were not. */
   readonly replacesEarlier?: boolean
@@ -135,7 +135,7 @@ export class ReportedUsage {
     }
   }
 
-  /** A report had the output; a report of the prompt alone may come before there is any answer. */
+  /** A report had the output; a report of only the prompt may come before there is any answer. */
   get isOutputReported(): boolean {
     return this.#charactersAtOutput >= 0
   }

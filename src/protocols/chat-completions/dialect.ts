@@ -9,11 +9,11 @@ import {
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
 import { scanFields } from '../../core/json/scanner/tape.ts'
-import { assignment, type FieldSpan, removal, type Splice, spliced } from '../../core/json/splice.ts'
+import { applySplices, assignment, type FieldSpan, removal, type Splice } from '../../core/json/splice.ts'
 import type { ChatCall, Dialect, EncodeOptions, ProtocolAdapter } from '../dialect.ts'
 import { readJsonFields } from '../request/client-json.ts'
 import { readConversationKey } from '../request/conversation-key.ts'
-import { readServiceTier, withoutForeignFields } from '../request/foreign-fields.ts'
+import { PREDICTION, readServiceTier, withoutForeignFields } from '../request/foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
 import { findLinkedParts } from '../request/linked-parts.ts'
 import { promptFieldBytes } from '../request/prompt-fields.ts'
@@ -93,6 +93,7 @@ const findChangedFields = (fields: ReadonlyMap<string, FieldSpan>): ChangedField
   max_completion_tokens: fields.get('max_completion_tokens'),
   stream_options: fields.get('stream_options'),
   usage: fields.get('usage'),
+  prediction: fields.get(PREDICTION),
 })
 
 /** Returns the built-in tools. Options of a search request one too. */
@@ -156,7 +157,7 @@ function withUsageRequested(body: Buffer, { start, end }: FieldSpan): string {
   const { fields, open } = scanFields(options)
   if (fields.size === 0) return ASK_USAGE
   const asking = assignment('include_usage', 'true', fields.get('include_usage'), open)
-  return spliced(options, [asking]).toString('utf8')
+  return applySplices(options, [asking]).toString('utf8')
 }
 
 const LETTER_N = 0x6e
@@ -164,7 +165,7 @@ const isSet = (body: Buffer, span: FieldSpan | undefined): span is FieldSpan =>
   span !== undefined && body[span.start] !== LETTER_N
 
 /**
- * Returns the request with its output limit in `field` alone, where it has both: upstreams differ in the one that they
+ * Returns the request with its output limit only in `field`, where it has both: upstreams differ in the one that they
  * obey.
  */
 function withOneLimit({ source, outputLimit }: ChatCompletionsCall, field: LimitField): RequestSource {
@@ -173,14 +174,16 @@ function withOneLimit({ source, outputLimit }: ChatCompletionsCall, field: Limit
   const there = fields[OTHER_FIELD[field]]
   if (here === undefined || !isSet(body, there)) return source
   const limit = { start: here.start, end: here.end, text: String(outputLimit) }
-  const changed = spliced(body, [limit, removal(body, there)])
+  const changed = applySplices(body, [limit, removal(body, there)])
   const { fields: found, open } = scanFields(changed)
   return { ...source, body: changed, open, fields: findChangedFields(found) }
 }
 
-/** Returns the request without the field by which its client asks for the charge: the gateway itself answers that. */
-function withoutUsageField(source: RequestSource): RequestSource {
-  const body = spliced(source.body, [removal(source.body, source.fields.usage!)])
+/** Returns the request without a field. */
+function withoutField(source: RequestSource, name: keyof ChangedFields): RequestSource {
+  const span = source.fields[name]
+  if (!isSet(source.body, span)) return source
+  const body = applySplices(source.body, [removal(source.body, span)])
   const { fields, open } = scanFields(body)
   return { ...source, body, open, fields: findChangedFields(fields) }
 }
@@ -194,14 +197,16 @@ const OTHER_FIELD: Readonly<Record<LimitField, LimitField>> = {
 }
 
 /**
- * Returns the body for a native upstream: the client's bytes, changed in model id, output limit and usage option
- * alone. The limit goes in the field that the upstream obeys, where its channel names one: it would ignore the other
+ * Returns the body for a native upstream: the client's bytes, in which only model id, output limit, usage option and
+ * prediction change. The limit goes in the field that the upstream obeys, where its channel names one: it would ignore the other
  * one, and generate more than was admitted.
  */
 export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buffer {
   const { outputLimitField } = options
   const limited = outputLimitField === null ? call.source : withOneLimit(call, outputLimitField)
-  const source = call.wantsCost === true ? withoutUsageField(limited) : limited
+  const priced = withoutField(limited, PREDICTION)
+  // The gateway itself answers the client that asks for the charge.
+  const source = call.wantsCost === true ? withoutField(priced, 'usage') : priced
   const splices: Splice[] = []
   const put = (name: keyof ChangedFields, json: string) =>
     splices.push(assignment(name, json, source.fields[name], source.open))
@@ -217,7 +222,7 @@ export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buf
   if (call.stream && options.askUsage && source.request.stream_options?.include_usage !== true)
     put('stream_options', streamOptions ? withUsageRequested(source.body, streamOptions) : ASK_USAGE)
   if (streamOptions && !options.askUsage) splices.push(removal(source.body, streamOptions))
-  return spliced(source.body, splices)
+  return applySplices(source.body, splices)
 }
 
 export const chatCompletions: Dialect = {
@@ -231,10 +236,14 @@ export const chatCompletionsNative: ProtocolAdapter = {
   streamContentType: () => null,
   keepAlive: () => COMMENT,
   urlsToFetch: () => [],
-  encodeRequest: (call, options) => ({
-    body: wireBody(call as ChatCompletionsCall, options),
-    dropped: call.leftOut ?? [],
-  }),
+  encodeRequest(call, options) {
+    const { body, fields } = getSource(call)
+    const leftOut = isSet(body, fields.prediction) ? [PREDICTION] : []
+    return {
+      body: wireBody(call as ChatCompletionsCall, options),
+      dropped: [...(call.leftOut ?? []), ...leftOut],
+    }
+  },
   openStream: (call, provider) => {
     const { wantsUsage, choices } = call as ChatCompletionsCall
     return new ChatCompletionsMeter({ withholdUsage: !wantsUsage, provider, choices })

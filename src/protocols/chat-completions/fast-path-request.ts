@@ -18,6 +18,7 @@ import { MAX_TOOLS, MAX_UNCOUNTED_NODES } from '../request/counts.ts'
 import {
   type Rule as FieldRule,
   lookUpRule,
+  PREDICTION,
   readServiceTier,
   STORED_OBJECT_FIELDS,
 } from '../request/foreign-fields.ts'
@@ -44,7 +45,10 @@ export type ChatSettings = Pick<
 
 /** The fields that are changed on the way to an upstream; undefined where one is absent. */
 export type ChangedFields = Readonly<
-  Record<'model' | 'max_tokens' | 'max_completion_tokens' | 'stream_options' | 'usage', FieldSpan | undefined>
+  Record<
+    'model' | 'max_tokens' | 'max_completion_tokens' | 'stream_options' | 'usage' | typeof PREDICTION,
+    FieldSpan | undefined
+  >
 >
 
 export interface ReadChatRequest {
@@ -63,7 +67,7 @@ export interface ReadChatRequest {
   /** Tokens of reasoning that the request asks for; absent without any. */
   readonly thinkingTokens?: number
   readonly links: LinkedParts
-  /** It offers legacy functions alone. */
+  /** It offers only legacy functions. */
   readonly isLegacy: boolean
   readonly fields: ChangedFields
   /** Index of the request's opening brace. */
@@ -148,8 +152,8 @@ function readOtherFields(tape: Tape, format: unknown): OtherFields | null {
   for (let name = 1; name < end; name = tape.nodeAfter(name + 1)) {
     const field = tape.readName(name)
     if (PLAIN_FIELDS.has(field)) continue
-    // They are counted by the contract.
-    if (field === 'functions') return null
+    // The contract counts the one, and finds the other.
+    if (field === 'functions' || field === PREDICTION) return null
     if (isThinkingField(field)) thinking = { ...thinking, [field]: tape.readValue(name + 1) }
     const rule = lookUpRule('chat-completions', field)
     if (rule !== undefined && !isFree(rule, field, tape.readValue(name + 1))) return null
@@ -221,6 +225,7 @@ function requestOn(tape: Tape): ReadChatRequest | null {
       max_completion_tokens: spanAt(tape, tape.found(place.max_completion_tokens)),
       stream_options: spanAt(tape, tape.found(place.stream_options)),
       usage: spanAt(tape, tape.found(place.usage)),
+      prediction: undefined,
     },
     open: tape.readStart(0),
   }

@@ -1,11 +1,11 @@
 /**
  * Reads usage out of a native chat-completions stream while its bytes pass through. It changes one thing: the usage
  * chunk, which the gateway requested, is withheld from a client that did not request it; from a chunk with other
- * content, the usage alone.
+ * content, only the usage.
  */
 import { Buffer } from 'node:buffer'
 import { scanJson } from '../../core/json/scanner/tape.ts'
-import { type FieldSpan, removal, spliced } from '../../core/json/splice.ts'
+import { applySplices, type FieldSpan, removal } from '../../core/json/splice.ts'
 import { findFailure } from '../answer/content.ts'
 import { readFacts } from '../answer/place-read.ts'
 import type { AnswerFacts } from '../answer/places.ts'
@@ -58,7 +58,7 @@ export class ChatCompletionsMeter extends ReportedStream {
 
   /** `[DONE]` has passed. */
   isDone = false
-  /** Every choice has finished, or one has and the usage of the call has come. */
+  /** Every choice has finished, or one has and the usage of the call has arrived. */
   hasFinish = false
   readonly #choices: number
   /** The choices that have finished; null where one is made. */
@@ -103,7 +103,7 @@ export class ChatCompletionsMeter extends ReportedStream {
     return this.hasFinish && !this.isDone && !this.isUsageWhole
   }
 
-  /** Content or usage has come. An event too long to be kept is content. */
+  /** Content or usage has arrived. An event too long to be kept is content. */
   override get isAnswer(): boolean {
     return super.isAnswer || this.#hasOtherContent || this.#framer.unread > 0
   }
@@ -202,7 +202,7 @@ export class ChatCompletionsMeter extends ReportedStream {
     if (isUsageOnly(facts, failure)) this.hasFinish ||= this.#finished !== null && this.#finished.size > 0
   }
 
-  /** Returns the report in an event. Where several choices are made, the usage inside one is of that one alone. */
+  /** Returns the report in an event. Where several choices are made, the usage inside one is only of that one. */
   #readReport(usage: LooseObject, data: Buffer | null, facts: AnswerFacts): UsageReport | null {
     const ofChoices = this.#ofChoices
     if (ofChoices === null || data === null || facts.usage !== undefined)
@@ -286,7 +286,7 @@ export function withoutUsage(bytes: Buffer, start: number, end: number): Buffer 
   let rest = data
   // A duplicate field is removed twice.
   for (let usage = findUsage(rest); usage !== null; usage = findUsage(rest))
-    rest = spliced(rest, [removal(rest, usage)])
+    rest = applySplices(rest, [removal(rest, usage)])
   if (rest === data) return null
   const at = payloadStart(data, event, 0, event.length)
   if (at < 0) return inOneLine(event, rest)

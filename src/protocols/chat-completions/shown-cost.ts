@@ -5,7 +5,7 @@
 import { Buffer } from 'node:buffer'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { scanFields } from '../../core/json/scanner/tape.ts'
-import { assignment, type FieldSpan, spliced } from '../../core/json/splice.ts'
+import { applySplices, assignment, type FieldSpan } from '../../core/json/splice.ts'
 import type { AnswerStream } from '../dialect.ts'
 import { isObject, parseFields, toList } from '../loose.ts'
 import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
@@ -23,8 +23,8 @@ export function withCost(body: Buffer, cost: Credits): Buffer {
   const changed =
     fields.size === 0
       ? `{"cost":${json}}`
-      : spliced(usage, [assignment('cost', json, fields.get('cost'), open)])
-  return spliced(body, [{ start, end, text: changed.toString('utf8') }])
+      : applySplices(usage, [assignment('cost', json, fields.get('cost'), open)])
+  return applySplices(body, [{ start, end, text: changed.toString('utf8') }])
 }
 
 /** Returns an event with the cost in its payload. */

@@ -5,7 +5,7 @@
 
 import { countContentTokensRequest } from '../../../schemas/chat/generate-content.ts'
 import { scanFields } from '../../core/json/scanner/tape.ts'
-import { assignment, type FieldSpan, type Splice, spliced } from '../../core/json/splice.ts'
+import { applySplices, assignment, type FieldSpan, type Splice } from '../../core/json/splice.ts'
 import { resourceName, withoutCollection } from '../../core/routing/generate-model-name.ts'
 import type { ChatCall, ClientRequest, Dialect } from '../dialect.ts'
 import { invalidField, readJsonFields } from '../request/client-json.ts'
@@ -69,7 +69,7 @@ export const generateContentCount: Dialect = { protocol: 'generate-content', rea
 /** Returns the client's body with the upstream's name of the model. */
 export function countBody(call: ChatCall, upstreamModel: string): Buffer {
   const { body, whole } = call.source as CountSource
-  return whole === null ? body : spliced(body, [naming(body, whole, upstreamModel)])
+  return whole === null ? body : applySplices(body, [naming(body, whole, upstreamModel)])
 }
 
 /** Returns the conversation of the client's body. */

@@ -11,7 +11,7 @@ import {
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { type ScannedFields, scanFields } from '../../core/json/scanner/tape.ts'
-import { type FieldSpan, type Splice, spliced } from '../../core/json/splice.ts'
+import { applySplices, type FieldSpan, type Splice } from '../../core/json/splice.ts'
 import { withoutCollection } from '../../core/routing/generate-model-name.ts'
 import { answerFields } from '../answer/content.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
@@ -185,7 +185,7 @@ export const generateContentNative: ProtocolAdapter = {
     const source = getSource(call)
     const isRaised = call.outputLimit === null && outputCeiling !== null
     return {
-      body: isRaised ? spliced(source.body, [raiseLimit(source, outputCeiling)]) : source.body,
+      body: isRaised ? applySplices(source.body, [raiseLimit(source, outputCeiling)]) : source.body,
       dropped: [],
     }
   },

@@ -184,7 +184,7 @@ export class GenerateContentUsage {
     return { promptAudio: this.#audio.prompt, outputAudio: this.#audio.output }
   }
 
-  /** Adds pieces of code that the upstream ran. A chunk names those alone that no other names. */
+  /** Adds pieces of code that the upstream ran. A chunk names only those that no other names. */
   ran(pieces: number): void {
     this.#runs += pieces
   }

@@ -11,7 +11,7 @@ import {
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
-import { type FieldSpan, spliced } from '../../core/json/splice.ts'
+import { applySplices, type FieldSpan } from '../../core/json/splice.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { isObject, type LooseObject, toFields, toList, toText } from '../loose.ts'
 import { readConversationKey } from '../request/conversation-key.ts'
@@ -176,9 +176,9 @@ export const messagesNative: ProtocolAdapter = {
     const { start, end } = fields.get('model')!
     const isSame = upstreamModel === call.model
     const splices = isSame ? [] : [{ start, end, text: JSON.stringify(upstreamModel) }]
-    if (call.otherModels === undefined) return { body: spliced(body, splices), dropped: NOTHING }
+    if (call.otherModels === undefined) return { body: applySplices(body, splices), dropped: NOTHING }
     const others = writeOtherModels(body, fields, otherModels)
-    return { body: spliced(body, [...splices, ...others.splices]), dropped: others.dropped }
+    return { body: applySplices(body, [...splices, ...others.splices]), dropped: others.dropped }
   },
   streamContentType: () => null,
   keepAlive: () => COMMENT,

@@ -13,6 +13,7 @@ import { type LooseObject, toFields, toText } from '../loose.ts'
 import { readCacheWrites } from '../usage/cache-writes.ts'
 
 const COMPACTION = 'compaction'
+const MESSAGE = 'message'
 const ADVICE = 'advisor_message'
 const FALLBACK = 'fallback_message'
 
@@ -84,11 +85,32 @@ function readIterations(iterations: readonly unknown[]): readonly Iteration[] {
     .toReversed()
 }
 
-/** Returns whether the model declined before any output, and another one answered: its vendor bills nothing for that. */
-const isUnbilled = ({ type, model, given }: Iteration, later: readonly Iteration[]): boolean =>
-  type === 'message' &&
-  count(given.output_tokens) === 0 &&
-  later.some((other) => other.type !== ADVICE && other.model !== model)
+/** Categories of refusals that the vendor bills even if they come before any output. */
+const BILLED_REFUSALS: ReadonlySet<string> = new Set(['bio', 'frontier_llm', 'reasoning_extraction'])
+export const isBilledRefusal = (category: string): boolean => BILLED_REFUSALS.has(category)
+
+/** Why models declined to answer, each empty without a reason. */
+interface Refusals {
+  /** Of those behind which another one went on, in their order. */
+  readonly handovers: readonly string[]
+  /** Of the last one; null where it answered. */
+  readonly last: string | null
+}
+
+const isSilent = ({ type, given }: Iteration): boolean =>
+  (type === MESSAGE || type === FALLBACK) && count(given.output_tokens) === 0
+
+/** Returns the iterations without those of models that declined before any output, where their vendor bills nothing. */
+function listBilled(all: readonly Iteration[], { handovers, last }: Refusals): readonly Iteration[] {
+  const own = all.filter(({ type }) => type !== ADVICE)
+  const starts = own.flatMap(({ model }, at) => (at > 0 && own[at - 1]!.model === model ? [] : [at]))
+  const attempts = starts.map((start, at) => own.slice(start, starts[at + 1]))
+  const free = attempts.filter((attempt, at) => {
+    const category = at < attempts.length - 1 ? (handovers[at] ?? '') : last
+    return category !== null && !isBilledRefusal(category) && attempt.every(isSilent)
+  })
+  return all.filter((iteration) => !free.some((attempt) => attempt.includes(iteration)))
+}
 
 /**
  * Returns what each model used, in the order of their first runs; null where only the model of the answer has run.
@@ -97,11 +119,12 @@ const isUnbilled = ({ type, model, given }: Iteration, later: readonly Iteration
 export function readModelUsage(
   iterations: readonly unknown[],
   answer: Pick<TokenUsage, 'prompt' | 'output' | 'reasoning'>,
+  refusals: Refusals,
 ): readonly ModelUsage[] | null {
   const all = readIterations(iterations)
   const names = new Set(all.map(({ model }) => model).filter((name) => name !== ''))
   if (names.size < 2 && !all.some(({ type }) => type === ADVICE || type === FALLBACK)) return null
-  const billed = all.filter((iteration, index) => !isUnbilled(iteration, all.slice(index + 1)))
+  const billed = listBilled(all, refusals)
   const byModel = new Map<string, Runs>()
   const answered = { prompt: 0, output: 0 }
   for (const { type, model, given } of billed) {
@@ -112,12 +135,14 @@ export function readModelUsage(
     answered.prompt += after.usage.prompt - before.usage.prompt
     answered.output += after.usage.output - before.usage.output
   }
-  const last = billed.findLast(({ type }) => type !== ADVICE)?.model ?? ''
+  const answering = all.findLast(({ type }) => type !== ADVICE)
+  const isFree = answering !== undefined && !billed.includes(answering)
+  const last = answering?.model ?? ''
   const rest = {
     input_tokens: Math.max(0, answer.prompt - answered.prompt),
     output_tokens: Math.max(0, answer.output - answered.output),
   }
-  if (rest.input_tokens + rest.output_tokens > 0)
+  if (!isFree && rest.input_tokens + rest.output_tokens > 0)
     byModel.set(last, addRun(byModel.get(last) ?? NO_RUNS, rest))
   return [...byModel].map(([model, { count: runs, usage, largestPrompt }]) => ({
     model,

@@ -20,7 +20,7 @@ import { eventData, SseFramer } from '../sse/framer.ts'
 import { LongEvents } from '../sse/long-events.ts'
 import { RepeatedEvent } from '../sse/repeated-event.ts'
 import { EVENT, SPOKEN_FIELDS } from './places.ts'
-import { MessagesUsage } from './usage.ts'
+import { MessagesUsage, REFUSAL, readBlock, readCategory, SPOKEN_TYPES } from './usage.ts'
 
 /** An escape in JSON as the runtime prints it; each counts as one character. */
 const ESCAPE = /\\(?:u[\da-f]{4}|.)/g
@@ -30,8 +30,6 @@ const NAMED_ERROR = /^event: ?error\r?$/m
 const KNOWN_TYPES: ReadonlySet<string | undefined> = new Set([
   ...['message_start', 'message_delta', 'message_stop', 'content_block_stop', 'ping', 'error'],
 ])
-/** Types of blocks that are text or thought; any other is more. */
-const SPOKEN_TYPES: readonly string[] = ['text', 'thinking']
 
 export class MessagesMeter extends ReportedStream implements AnswerStream {
   // As in the meter of chat-completions: only the fields that most events touch are adjacent.
@@ -127,14 +125,15 @@ export class MessagesMeter extends ReportedStream implements AnswerStream {
    * @param isNamedError by its name, if nothing else tells what it is
    */
   #take(facts: AnswerFacts, data: Buffer | null = null, isNamedError = false): void {
-    const { type, model = '', block, blockName = '', blockContent = '' } = facts
+    const { type, model = '', block, category = '' } = facts
     const failure = findFailure(facts)
     const kind = failure === null ? type : 'error'
     const error = data ?? (failure === null ? null : Buffer.from(failure))
     if (error !== null && (kind === 'error' || isNamedError)) this.err(error)
-    if (block !== undefined && !SPOKEN_TYPES.includes(block)) {
-      this.#hasOtherBlock = true
-      this.#usage.blockBegins({ type: block, name: blockName, contentType: blockContent })
+    if (block !== undefined) {
+      const { blockName: name = '', blockContent: contentType = '' } = facts
+      this.#hasOtherBlock ||= !SPOKEN_TYPES.includes(block)
+      this.#usage.blockBegins({ type: block, name, contentType, category })
     }
     if (kind === 'content_block_stop') this.#usage.blockEnds()
     this.characters += facts.characters
@@ -144,8 +143,10 @@ export class MessagesMeter extends ReportedStream implements AnswerStream {
     if (model !== '') this.model = model
     const metrics = parseOptional(facts.metrics)
     if (metrics !== null) this.reports.takeRead(metrics, this.#usage.metrics(metrics), this.characters)
+    if (facts.finish === REFUSAL) this.#usage.refuse(category)
+    // A refusal may be free whether or not there is a report.
     const usage = parseOptional(facts.usage)
-    if (usage === null) return
+    if (usage === null && facts.finish !== REFUSAL) return
     if (kind === 'message_start') this.reports.takeRead(usage, this.#usage.begin(usage), this.characters)
     else if (kind === 'message_delta')
       this.reports.takeRead(usage, this.#usage.report(usage), this.characters)
@@ -169,12 +170,14 @@ export function readWholeMessage(body: Buffer): WholeAnswer {
   const characters = blocks.reduce((sum, block) => sum + countSaid(block), 0)
   const usage = isObject(message?.usage) ? message.usage : null
   const reader = new MessagesUsage()
-  const report = usage === null ? null : reader.report(usage)
-  for (const { type, name, content } of blocks) {
-    if (typeof type !== 'string' || SPOKEN_TYPES.includes(type)) continue
-    reader.blockBegins({ type, name: toText(name), contentType: toText(toFields(content).type) })
+  for (const block of blocks) {
+    reader.blockBegins(readBlock(block))
     reader.blockEnds()
   }
+  const isRefusal = message?.stop_reason === REFUSAL
+  if (isRefusal) reader.refuse(readCategory(message.stop_details))
+  // A refusal may be free whether or not there is a report.
+  const report = usage === null && !isRefusal ? null : reader.report(usage)
   const metered = meterWhole(report, characters, { usage, serviceTier: reader.serviceTier })
   const isError = message === null || message.type === 'error' || saysError(message)
   return {

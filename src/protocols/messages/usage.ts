@@ -17,19 +17,27 @@ import { type LooseObject, toFields, toText } from '../loose.ts'
 import { readCacheWrites } from '../usage/cache-writes.ts'
 import { findFault, partAbove } from '../usage/faults.ts'
 import { readToolCalls, type ToolCalls } from '../usage/server-tools.ts'
-import { count, NO_RUNS, type Runs, readModelUsage, sumCompactions } from './iterations.ts'
+import { count, isBilledRefusal, NO_RUNS, type Runs, readModelUsage, sumCompactions } from './iterations.ts'
 
 /** Returns the server tool calls by tool; null without a report. */
 const toolCalls = (value: unknown): ToolCalls | null =>
   typeof value === 'object' && value !== null ? readToolCalls(toFields(value)) : null
 
-/** A content block of a tool that the upstream runs, or of its result. */
-export interface ToolBlock {
+/** What counts of a content block. */
+export interface BegunBlock {
   readonly type: string
   readonly name: string
   /** The type of its content, where that is one object. */
   readonly contentType: string
+  /** Why the model before it declined, of a block behind which another one goes on; empty without a reason. */
+  readonly category: string
 }
+
+/** Where one model declined, and another one goes on. */
+const HANDOVER = 'fallback'
+/** Types of blocks that are text or thought. */
+export const SPOKEN_TYPES: readonly string[] = ['text', 'thinking']
+export const REFUSAL = 'refusal'
 
 const SERVER_TOOL = 'server_tool_use'
 const RESULT = /_tool_result$/
@@ -51,7 +59,7 @@ class ToolBlocks {
   readonly tools: Partial<Record<ServerTool, number>> = {}
 
   /** Takes a block that begins. A call that failed is not billed. */
-  begin({ type, name, contentType }: ToolBlock): void {
+  begin({ type, name, contentType }: BegunBlock): void {
     this.#begun = type === SERVER_TOOL ? name : ''
     if (RESULT.test(type) && ERROR.test(contentType)) this.#add(type.replace(RESULT, ''), -1)
   }
@@ -70,7 +78,20 @@ class ToolBlocks {
   }
 }
 
+export const readCategory = (given: unknown): string => toText(toFields(given).category)
+
+/** Returns what counts of a whole block, or of one that begins. */
+export const readBlock = ({ type, name, content, trigger }: LooseObject): BegunBlock => ({
+  type: toText(type),
+  name: toText(name),
+  contentType: toText(toFields(content).type),
+  category: readCategory(trigger),
+})
+
 const FAST = 'fast'
+/** What some report as the output of an answer without any. */
+const PLACEHOLDER_OUTPUT_TOKENS = 1
+const FREE_REPORT: UsageReport = { ...NO_USAGE, replacesEarlier: true }
 
 export class MessagesUsage {
   #input: number | null = null
@@ -85,6 +106,10 @@ export class MessagesUsage {
   #compactions = NO_RUNS
   #fault = ''
   #blocks: ToolBlocks | null = null
+  #handovers: readonly string[] = []
+  /** Why the last model declined to answer, empty without a reason; null where it did not. */
+  #refusal: string | null = null
+  #hasContent = false
   /** The output has been reported, and the calls of tools with it. */
   #isReported = false
   /** The service tier in which the upstream served the call; empty without one. */
@@ -135,10 +160,24 @@ export class MessagesUsage {
     return this.#report(output)
   }
 
-  /** Notes a block of a tool that begins. */
-  blockBegins(block: ToolBlock): void {
+  /** Notes a block that begins. */
+  blockBegins(block: BegunBlock): void {
+    if (block.type === HANDOVER) this.#handovers = [...this.#handovers, block.category]
+    else this.#hasContent = true
+    if (SPOKEN_TYPES.includes(block.type)) return
     this.#blocks ??= new ToolBlocks()
     this.#blocks.begin(block)
+  }
+
+  /** Notes that the answer is a refusal. */
+  refuse(category: string): void {
+    this.#refusal = category
+  }
+
+  /** Whether the answer is a refusal that costs nothing: it came before any output. */
+  get isFreeRefusal(): boolean {
+    const isBeforeOutput = !this.#hasContent && (this.#output ?? 0) <= PLACEHOLDER_OUTPUT_TOKENS
+    return this.#refusal !== null && isBeforeOutput && !isBilledRefusal(this.#refusal)
   }
 
   /** Notes that the current block ends. */
@@ -178,7 +217,7 @@ export class MessagesUsage {
 
   #report(output: number | null): UsageReport {
     const cached = this.#cacheRead
-    // Some upstreams report the parts alone.
+    // Some upstreams report only the parts.
     const cacheWrite = Math.max(this.#cacheWrite, this.#cacheWrite5m + this.#cacheWrite1h)
     const { calls, tools } = this.#tools
     const contradiction =
@@ -195,13 +234,15 @@ export class MessagesUsage {
     const extra = { cacheWrite1h: this.#cacheWrite1h, tools }
     const byModel = output === null ? null : this.#readModels(report.prompt ?? 0, output)
     if (byModel !== null) return withModels(report, byModel, tools)
+    if (this.isFreeRefusal) return FREE_REPORT
     if (this.#compactions.count === 0) return { ...report, ...keepExtra(extra) }
     return withCompactions(report, this.#compactions, extra)
   }
 
   #readModels(prompt: number, output: number): readonly ModelUsage[] | null {
     if (this.#iterations.length === 0) return null
-    return readModelUsage(this.#iterations, { prompt, output, reasoning: this.#thinking })
+    const answer = { prompt, output, reasoning: this.#thinking }
+    return readModelUsage(this.#iterations, answer, { handovers: this.#handovers, last: this.#refusal })
   }
 }
 
@@ -218,7 +259,7 @@ const withModels = (
     ...keepExtra({ ...sum.extra, tools }),
     ...(contradiction !== undefined && { contradiction }),
     serverToolCalls,
-    byModel,
+    ...(byModel.length > 0 && { byModel }),
     replacesEarlier: true,
   }
 }

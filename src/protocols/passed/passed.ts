@@ -2,7 +2,7 @@
 import type { Buffer } from 'node:buffer'
 import type { PassedEndpoint } from '../../../schemas/config/catalog.ts'
 import { scanFields } from '../../core/json/scanner/tape.ts'
-import { type FieldSpan, type Splice, spliced } from '../../core/json/splice.ts'
+import { applySplices, type FieldSpan, type Splice } from '../../core/json/splice.ts'
 import { MAX_REPORTED_TOKENS, NO_USAGE } from '../../core/pricing/usage.ts'
 import { saysError } from '../answer/content.ts'
 import { readAnswerModel } from '../answer/reported-usage.ts'
@@ -39,8 +39,8 @@ export const passedBody = (
 /** Writes the client's bytes with the upstream's name of the model. */
 function writeBody({ model, source }: ChatCall, upstreamModel: string): Buffer {
   const { body, model: span, splices } = source as PassedBody
-  if (upstreamModel === model) return spliced(body, splices)
-  return spliced(body, [...splices, { ...span, text: JSON.stringify(upstreamModel) }])
+  if (upstreamModel === model) return applySplices(body, splices)
+  return applySplices(body, [...splices, { ...span, text: JSON.stringify(upstreamModel) }])
 }
 
 /** Returns the adapter of an endpoint whose request is JSON, and whose answer comes in one piece. */

@@ -12,7 +12,7 @@ import { bytesOfField } from '../request/prompt-fields.ts'
 import { meterPassed, passedBody, passedCall, passJson, readCount, readPassedAnswer } from './passed.ts'
 
 const MOST_MS = 30_000
-/** Upstreams that bill searches count one for so many documents. */
+/** Upstreams that bill searches count one for this many documents. */
 const DOCUMENTS_PER_SEARCH = 100
 /** They count a document with its query once for every 500 tokens. A token has at least one byte. */
 const LEAST_BYTES_PER_DOCUMENT = 500

@@ -1,7 +1,7 @@
 /** A client's JSON against its contract: an error is one sentence that names the field. */
 import type { ZodType } from 'zod'
 import { Failure } from '../../../schemas/failure.ts'
-import { shortened } from '../../core/json/cut.ts'
+import { shorten } from '../../core/json/cut.ts'
 import { isRawNumber, parseExactJson } from '../../core/json/exact.ts'
 import { CHOSEN, findNameFault, type NameSet, TOO_MANY_VALUES } from '../../core/json/names.ts'
 import { MAX_JSON_LEVELS, type ScannedFields, scanJson } from '../../core/json/scanner/tape.ts'
@@ -134,7 +134,7 @@ const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}]/gu
 
 /** Returns a name for a message: invisible characters as their numbers, and cut when it is long. */
 const printName = (name: string): string =>
-  shortened(name, MAX_NAME_CHARS).replace(
+  shorten(name, MAX_NAME_CHARS).replace(
     UNSEEN,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
@@ -151,7 +151,7 @@ function pathText(path: readonly PropertyKey[]): string {
 /** Returns a refusal that names the field. */
 export function invalidField(path: string, why: string): Failure {
   const what = path === '' ? 'The request body' : `Field '${path}'`
-  return new Failure('invalid_request', `${what} is not valid: ${shortened(why, MAX_REASON_CHARS)}`)
+  return new Failure('invalid_request', `${what} is not valid: ${shorten(why, MAX_REASON_CHARS)}`)
 }
 
 /** Items of a longer list are checked one by one. A schema reports all that is wrong; one complaint is enough. */

@@ -14,13 +14,13 @@ import {
   scanJson,
   type Tape,
 } from '../../core/json/scanner/tape.ts'
-import { type Splice, spliced } from '../../core/json/splice.ts'
+import { applySplices, type Splice } from '../../core/json/splice.ts'
 import { type ReadBody, readJsonFields } from './client-json.ts'
 import { countFault, MAX_TOOLS, MAX_UNCOUNTED_NODES } from './counts.ts'
 import { STORED_OBJECT_FIELDS, withoutForeignFields } from './foreign-fields.ts'
 
 export interface FastPathItems {
-  /** True by its node alone: the contract takes the item, and nothing of it is read. False for any other. */
+  /** True if its node shows that the contract takes the item and nothing of it is read. False for any other. */
   readonly matches: NodeTest
   /** The simplest item that the contract takes. Null where the list may be empty. */
   readonly placeholder: string | null
@@ -95,7 +95,7 @@ export class RequestReader<Request, Name extends string> {
     body: Buffer,
     { splices, omitted, fields, open }: AroundLists<Name>,
   ): ReadRequest<Request, Name> | null {
-    const rest: unknown = JSON.parse(spliced(body, splices).toString('utf8'))
+    const rest: unknown = JSON.parse(applySplices(body, splices).toString('utf8'))
     if ((omitted[TOOLS as Name] ?? 0) > MAX_TOOLS || countFault(rest) !== null) return null
     const { success, data } = this.#schema.safeParse(rest)
     return success ? { request: data, counts: this.#counts(data, omitted), fields, open } : null

@@ -23,8 +23,8 @@ const FAST = 'fast'
  * for service tiers, and for no other of them.
  */
 export const PRICED_FIELDS: Readonly<Record<ChatProtocol, Readonly<Record<string, readonly unknown[]>>>> = {
-  'chat-completions': { service_tier: ['auto', 'default'], prediction: [], speed: ['standard'] },
-  responses: { service_tier: ['auto', 'default'], prediction: [], speed: ['standard'] },
+  'chat-completions': { service_tier: ['auto', 'default'], speed: ['standard'] },
+  responses: { service_tier: ['auto', 'default'], speed: ['standard'] },
   messages: {
     service_tier: ['auto', 'standard_only'],
     ...{ speed: ['standard', FAST], inference_geo: ['global'], compaction: [] },
@@ -35,6 +35,9 @@ export const PRICED_FIELDS: Readonly<Record<ChatProtocol, Readonly<Record<string
     service_tier: ['standard', 'unspecified', 'SERVICE_TIER_UNSPECIFIED'],
   },
 }
+
+/** It has no price and only saves time: no upstream gets it, and `X-Protocol-Warning` names it. */
+export const PREDICTION = 'prediction'
 
 /** Fields among the server features that are read as tools, and priced as those are. */
 const TOOL_FIELDS: Readonly<Record<ChatProtocol, readonly string[]>> = {

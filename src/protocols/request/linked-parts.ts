@@ -62,7 +62,7 @@ function isLink(name: string, text: string): boolean {
 }
 
 /**
- * Checks the beginning alone: no upstream reads a text that is base64 there and not behind it. A file may be a text, whose
+ * Checks only the beginning: no upstream reads a text that is base64 there and not behind it. A file may be a text, whose
  * bytes are tokens.
  */
 const isInline = (name: string, text: string, kind: Kind): boolean =>

@@ -6,7 +6,8 @@
 import { type ResponsesRequest, responsesRequest } from '../../../schemas/chat/responses.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
-import { assignment, type FieldSpan, removal, type Splice, spliced } from '../../core/json/splice.ts'
+import { scanFields } from '../../core/json/scanner/tape.ts'
+import { applySplices, assignment, type FieldSpan, removal, type Splice } from '../../core/json/splice.ts'
 import type {
   CallState,
   ChatCall,
@@ -18,7 +19,7 @@ import type {
 import { toFields, toList, toText } from '../loose.ts'
 import { readConversationKey } from '../request/conversation-key.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
-import { isItemReference, readServiceTier } from '../request/foreign-fields.ts'
+import { isItemReference, PREDICTION, readServiceTier } from '../request/foreign-fields.ts'
 import { RESPONSES_NAMES } from '../request/known-names.ts'
 import { findLinkedParts, LINK_FIELDS } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
@@ -131,9 +132,24 @@ function read({ body }: ClientRequest, isCompaction = false): ChatCall {
 export const responsesDialect: Dialect = { protocol: 'responses', read: (request) => read(request) }
 export const responsesCompaction: Dialect = { protocol: 'responses', read: (request) => read(request, true) }
 
-/** Returns the body for a native upstream: the client's bytes, changed only in model id and output limit. */
+/** Returns the place of what it predicts; undefined without it. */
+const findPrediction = ({ body, fields }: ResponsesSource): FieldSpan | undefined => {
+  const span = fields.get(PREDICTION)
+  return span === undefined || body[span.start] === LETTER_N ? undefined : span
+}
+
+const LETTER_N = 0x6e
+
+function withoutPrediction(source: ResponsesSource): ResponsesSource {
+  const span = findPrediction(source)
+  if (span === undefined) return source
+  const body = applySplices(source.body, [removal(source.body, span)])
+  return { ...scanFields(body), body }
+}
+
+/** Returns the body for a native upstream: the client's bytes, changed only in model id, output limit and prediction. */
 function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: EncodeOptions): Buffer {
-  const { body, fields, open } = getSource(call)
+  const { body, fields, open } = withoutPrediction(getSource(call))
   const splices: Splice[] = []
   const put = (name: string, json: string) => splices.push(assignment(name, json, fields.get(name), open))
   if (upstreamModel !== call.model) put('model', JSON.stringify(upstreamModel))
@@ -143,14 +159,17 @@ function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: EncodeOption
   if (previous !== undefined) put('previous_response_id', JSON.stringify(previous))
   const callback = fields.get('callback_url')
   if (callback !== undefined) splices.push(removal(body, callback))
-  return spliced(body, splices)
+  return applySplices(body, splices)
 }
 
 export const responsesNative: ProtocolAdapter = {
   from: 'responses',
   to: 'responses',
   urlsToFetch: () => [],
-  encodeRequest: (call, options) => ({ body: wireBody(call, options), dropped: [] }),
+  encodeRequest: (call, options) => ({
+    body: wireBody(call, options),
+    dropped: findPrediction(getSource(call)) === undefined ? [] : [PREDICTION],
+  }),
   streamContentType: () => null,
   keepAlive: () => COMMENT,
   openStream: (_call, provider) => new ResponsesMeter(provider),

@@ -83,7 +83,7 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
     return this.#isBehindItem && !this.isUsageWhole
   }
 
-  /** Content or usage has come; an item that begins is content. So is an event too long to be kept. */
+  /** Content or usage has arrived; an item that begins is content. So is an event too long to be kept. */
   override get isAnswer(): boolean {
     return super.isAnswer || this.#hasItem || this.#framer.unread > 0
   }

@@ -15,7 +15,7 @@ const CREATE = 'response.create'
 const PROCESSED = 'response.processed'
 /** Fields of the message that a request over HTTP does not have, or has otherwise. */
 const OWN_FIELDS: ReadonlySet<string> = new Set(['type', 'generate', 'stream'])
-/** So much is kept of one conversation; of a longer one nothing, and its client sends it whole. */
+/** The most that is kept of one conversation; of a longer one nothing, and its client sends it whole. */
 const MAX_KEPT_BYTES = 32 * 1024 * 1024
 const COMMA = Buffer.from(',')
 

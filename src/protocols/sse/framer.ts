@@ -95,7 +95,7 @@ export class SseFramer {
   #lineIsEmpty = true
   /** The last byte was a CR, and an LF may belong to it. */
   #endsWithCr = false
-  /** The last line that ended did so with a CR alone. */
+  /** The last line ended with only a CR. */
   #isCrStyle = false
   /** Events too long to be read, ended or not. */
   unread = 0

@@ -41,7 +41,7 @@ export class SsePayload {
   #at = 0
   #isLineEmpty = true
   #hasPayload = false
-  /** A line has come since the last empty one. */
+  /** A line has arrived since the last empty one. */
   #isInEvent = false
   /** The last byte was a CR: an LF behind it belongs to it. */
   #isAfterCr = false

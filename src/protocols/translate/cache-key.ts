@@ -1,6 +1,6 @@
 /**
  * Prompt caches: the messages protocol marks where a cached prefix ends, other protocols name calls that share one. See
- * docs/translation.md, "Prompt caches".
+ * docs/translation.md, "Any two protocols".
  */
 import { createHash } from 'node:crypto'
 import type { Conversation } from '../../../schemas/chat/conversation.ts'

@@ -1,6 +1,6 @@
 /**
  * Carries a vendor's proof of reasoning through clients of other protocols: they store it as their own and return it with the
- * next turn. See docs/translation.md, "Reasoning".
+ * next turn. See docs/translation.md, "Any two protocols".
  */
 import { Buffer } from 'node:buffer'
 import { z } from 'zod'

@@ -1,6 +1,6 @@
 /**
  * Names of tools at upstreams that have functions only: a tool in a namespace gets one name, and a custom tool, which takes free
- * text, becomes a function with one text. See docs/translation.md, "Tools".
+ * text, becomes a function with one text. See docs/translation.md, "Any two protocols".
  */
 import type { OfferedTool } from '../../../schemas/chat/conversation.ts'
 import { parseFields, toFields, toText } from '../loose.ts'

@@ -54,7 +54,7 @@ const readWritten = (usage: LooseObject, details: LooseObject): number =>
     count(usage.cache_creation_input_tokens),
   )
 
-/** Returns the reasoning, where its provider has it in the total alone as well. */
+/** Returns the reasoning, also if its provider counts it only in the total. */
 function readReasoning(usage: LooseObject, ofOutput: LooseObject, rules: UsageRules): number {
   const reported = count(ofOutput.reasoning_tokens)
   if (reported > 0 || rules.reasonsInTotal !== true || usage.prompt_tokens == null) return reported

@@ -18,7 +18,7 @@ function digestFiles({ cert, key }: TlsFiles): string {
   }
 }
 
-/** Checks the files until the process ends. An unusable pair is logged once, and the former one stays. */
+/** Checks the files until the process ends. An unusable pair is logged once, and the previous one stays. */
 export function watchCertificate(
   files: TlsFiles,
   server: Pick<GatewayServer, 'reloadCertificate'>,

@@ -15,7 +15,7 @@ export type FormField =
       readonly name: string
       readonly fileName: string
       readonly mediaType: string
-      /** Exactly so many are sent. */
+      /** The number of bytes that are sent. */
       readonly bytes: number
       readonly open: () => Promise<Readable>
     }

@@ -26,7 +26,11 @@ const openWith = () => (given) => {
         yield { type: 'user', message: { role: 'user', content }, parent_tool_use_id: null }
       }
       const options = {
-        ...{ cwd: home.work, env: { PATH: process.env.PATH, HOME: home.path }, settingSources: ['user'] },
+        ...{
+          cwd: home.work,
+          env: { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR, HOME: home.path },
+          settingSources: ['user'],
+        },
         ...{ allowedTools: ['Bash', 'Read', 'Write'], mcpServers, includePartialMessages: true },
         ...{ abortController: leaving, continue: turns++ > 0 },
       }

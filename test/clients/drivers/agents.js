@@ -17,13 +17,13 @@ import {
   toolsServer,
   writeTask,
 } from './agent-home.js'
-import { drive } from './driver.js'
+import { CASE_BOUND_SECONDS, drive } from './driver.js'
 
 const LEAVE_INTERVAL_MS = 100
 const MOST_LEAVING_MS = 5_000
 const BIN = join(import.meta.dirname, '../node_modules/.bin')
-const { PATH, PYTHONPATH } = process.env
-const KEPT_ENV = { PATH: `${BIN}${delimiter}${PATH}`, ...(PYTHONPATH && { PYTHONPATH }) }
+const { PATH, PYTHONPATH, TMPDIR } = process.env
+const KEPT_ENV = { PATH: `${BIN}${delimiter}${PATH}`, TMPDIR, ...(PYTHONPATH && { PYTHONPATH }) }
 /** Returns the last words that a program wrote to stderr, without its stack and the paths of this machine. */
 const readComplaint = (text) =>
   text
@@ -191,6 +191,8 @@ const openWith = (_, name) => (given) => {
       const child = spawn(program, args, {
         cwd: home.work,
         env: { ...KEPT_ENV, HOME: home.path, ...agent.env },
+        timeout: CASE_BOUND_SECONDS * 1000,
+        killSignal: 'SIGKILL',
       })
       // One that fails at once, or reads the file, reads nothing.
       child.stdin.on('error', () => {})

@@ -3,9 +3,12 @@
  * Input is JSON on stdin: `{protocol, package, cases: [{baseUrl, key, model, prompt, tools, image, followUp, leaveAfterCharacters, hasTask, files}]}`.
  */
 import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /** A model that calls tools without end is left. */
 const MOST_TURNS = 6
+/** Of a case: many times what it takes on an idle machine. */
+export const CASE_BOUND_SECONDS = 600
 
 /** The tools that a case offers. */
 export const toolNames = (count) => Array.from({ length: count }, (_, at) => `tool_${at + 1}`)
@@ -68,6 +71,13 @@ async function converse(open, given) {
   }
 }
 
+/** A case that hangs must not cost what is known of the others. */
+async function giveUp() {
+  await sleep(CASE_BOUND_SECONDS * 1000)
+  const message = `it had not ended after ${CASE_BOUND_SECONDS} s`
+  return { turns: [], hasLeft: false, error: { name: 'Driver', status: null, message } }
+}
+
 // Some clients leave a promise behind that nobody waits for, when their user hangs up.
 process.on('unhandledRejection', () => {})
 
@@ -77,8 +87,10 @@ export async function drive(openWith, atOnce = Number.POSITIVE_INFINITY) {
   const seen = []
   const waiting = cases.entries()
   const runNext = async () => {
-    for (const [at, given] of waiting) seen[at] = await converse(openWith(protocol, name), given)
+    for (const [at, given] of waiting)
+      seen[at] = await Promise.race([converse(openWith(protocol, name), given), giveUp()])
   }
   await Promise.all(Array.from({ length: Math.min(atOnce, cases.length) }, runNext))
-  process.stdout.write(JSON.stringify(seen))
+  // A case that was given up may still hold something open.
+  process.stdout.write(JSON.stringify(seen), () => process.exit())
 }

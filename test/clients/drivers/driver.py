@@ -1,10 +1,13 @@
 """What every driver in Python does with its client; `driver.js` says how."""
 
 import json
+import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
+import time
+from concurrent.futures import ThreadPoolExecutor, TimeoutError
 
 MOST_TURNS = 6
+CASE_BOUND_SECONDS = 600
 TOOL_SCHEMA = {
     "type": "object",
     "properties": {"place": {"type": "string"}},
@@ -75,10 +78,23 @@ def converse(open_conversation, given):
         return seen
 
 
+def wait_until(deadline, future):
+    """A case that hangs must not cost what is known of the others."""
+    try:
+        return future.result(max(0, deadline - time.monotonic()))
+    except TimeoutError:
+        message = f"it had not ended after {CASE_BOUND_SECONDS} s"
+        return {"turns": [], "hasLeft": False, "error": {"name": "Driver", "status": None, "message": message}}
+
+
 def drive(open_with):
     """Takes the cases from stdin, all at once, and prints what was seen in each."""
     given = json.load(sys.stdin)
     open_conversation = open_with(given["protocol"], given["package"])
-    with ThreadPoolExecutor(len(given["cases"])) as threads:
-        seen = list(threads.map(lambda case: converse(open_conversation, case), given["cases"]))
-    json.dump(seen, sys.stdout)
+    threads = ThreadPoolExecutor(len(given["cases"]))
+    futures = [threads.submit(converse, open_conversation, case) for case in given["cases"]]
+    deadline = time.monotonic() + CASE_BOUND_SECONDS
+    json.dump([wait_until(deadline, future) for future in futures], sys.stdout)
+    sys.stdout.flush()
+    # A case that was given up would be waited for.
+    os._exit(0)

@@ -5,7 +5,7 @@
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { ask, type ChatProtocol, configOf, simulated } from '../protocols/support.ts'
-import { balanceOf, errorOf, rowOf, traceOf } from '../support.ts'
+import { balanceOf, rowOf, traceOf, upstreamRequest } from '../support.ts'
 
 const PRICES = {
   unit: '1M_tokens',
@@ -208,9 +208,26 @@ t.test('prices', async (t) => {
       t.match(await answer.text(), /no price is set for 'scale'/)
       t.equal((await rowOf(service, key, traceOf(answer))).attempts_count, 0)
     }
-    const prediction = { prediction: { type: 'content', content: 'x' } }
-    const refused = await ask(service, key, 'chat-completions', 'image', { more: prediction })
-    t.match(await errorOf(refused), { code: 'invalid_request' })
+  })
+
+  await t.test('a prediction without a price reaches no upstream, and is named', async (t) => {
+    for (const [protocol, model] of [
+      ['chat-completions', 'image'],
+      ['responses', 'reasoning'],
+    ] as const)
+      for (const stream of [false, true]) {
+        const asked = { prediction: { type: 'content', content: 'x' } }
+        const more = protocol === 'responses' ? asked : { usage: { include: true }, ...asked }
+        const answer = await ask(service, key, protocol, model, { stream, more })
+        await answer.text()
+        t.equal(answer.status, 200, protocol)
+        t.equal(answer.headers.get('x-protocol-warning'), 'prediction')
+        t.notOk('prediction' in JSON.parse((await upstreamRequest(service, traceOf(answer))).body))
+        t.equal((await rowOf(service, key, traceOf(answer))).cost, CASES[model]!.cost)
+      }
+    const none = await ask(service, key, 'chat-completions', 'image', { more: { prediction: null } })
+    await none.text()
+    t.equal(none.headers.get('x-protocol-warning'), null)
   })
 
   await t.test('the estimate holds the dearer of the requested and the usual tier', async (t) => {

@@ -12,7 +12,19 @@ import { checkCharges, rowOf, traceOf, upstreamRequest } from '../support.ts'
 const TOKENS = 'prompt_tokens=100,tokens=10'
 const unit = '1M_tokens'
 const MODELS = {
-  ...Object.fromEntries(['own', 'declines', 'blocked', 'slow', 'estranged'].map((name) => [name, {}])),
+  ...Object.fromEntries(
+    [
+      'own',
+      'declines',
+      'blocked',
+      'blocked-bio',
+      'refused',
+      'refused-bio',
+      'refused-late',
+      'slow',
+      'estranged',
+    ].map((name) => [name, {}]),
+  ),
   dear: { pricing: { unit, input: '100000000', output: '200000000' } },
   dearest: { pricing: { unit, input: '1000000000', output: '2000000000' }, aliases: ['best'] },
   elsewhere: {},
@@ -23,6 +35,10 @@ const CHANNELS = [
     own: `sim-own@${TOKENS},advice=2`,
     declines: `sim-own@${TOKENS},declined=4`,
     blocked: `sim-own@${TOKENS},declined=0`,
+    'blocked-bio': `sim-own@${TOKENS},declined=0,code=bio`,
+    refused: 'sim-own@prompt_tokens=100,tokens=0,refused',
+    'refused-bio': 'sim-own@prompt_tokens=100,tokens=0,refused,code=bio',
+    'refused-late': `sim-own@${TOKENS},refused`,
     slow: 'sim-slow@tokens=2000,tps=20,advice=2',
     estranged: `sim-own@${TOKENS},advice=1,other_model=sim-stranger`,
     dear: 'sim-dear@tag=a',
@@ -81,8 +97,30 @@ t.test('other models', async (t) => {
       await blocked.text()
       t.equal(blocked.headers.get('x-protocol-warning'), null)
       t.match(await rowOf(service, key, traceOf(blocked)), { cost: '12000' }, 'no output, no bill')
-      await checkCharges(t, service, key, 2)
+      const billed = await ask(service, key, 'messages', 'blocked-bio', {
+        stream,
+        more: { ...limits, fallbacks: [{ model: 'dear' }] },
+      })
+      await billed.text()
+      t.match(await rowOf(service, key, traceOf(billed)), { cost: '12100' }, 'of a category that is billed')
+      await checkCharges(t, service, key, 3)
     })
+
+    for (const protocol of ['messages', 'chat-completions'] as const)
+      await t.test(`refusals, ${how}, for clients of ${protocol}`, async (t) => {
+        const { key } = await service.newKey('10000')
+        for (const [model, cost, input_tokens] of [
+          ['refused', '0', 0],
+          ['refused-bio', '100', 100],
+          ['refused-late', '120', 100],
+        ] as const) {
+          const answer = await ask(service, key, protocol, model, { stream, more: limits })
+          t.match(await answer.text(), protocol === 'messages' ? /"refusal"/ : /"content_filter"/)
+          const row = await rowOf(service, key, traceOf(answer))
+          t.match(row, { status: 'success', cost, input_tokens }, model)
+        }
+        await checkCharges(t, service, key, 3)
+      })
 
     await t.test(`an advisor that is asked twice, ${how}`, async (t) => {
       const { key } = await service.newKey('100000000')
@@ -190,6 +228,8 @@ t.test('a service that is killed in the middle of such an answer', async (t) => 
   const tools = [advisor('dear', { max_tokens: 1100 })]
   const whole = await ask(service, key, 'messages', 'own', { stream: true, more: { max_tokens: 64, tools } })
   await whole.text()
+  const refused = await ask(service, key, 'messages', 'refused', { stream: true, more: { max_tokens: 64 } })
+  await refused.text()
   const cut = await ask(service, key, 'messages', 'slow', { stream: true, more: { max_tokens: 4000, tools } })
   const reader = cut.body!.getReader()
   await reader.read()
@@ -197,9 +237,10 @@ t.test('a service that is killed in the middle of such an answer', async (t) => 
   await reader.read().catch(() => {})
   await service.start()
   // 3 x 100 x 1 + 10 x 2, and 2 x (100 x 100 + 100 x 200).
-  const rows = await checkCharges(t, service, key, 2)
+  const rows = await checkCharges(t, service, key, 3)
   t.match(rows, [
     { status: 'interrupted', cost: '0' },
+    { status: 'success', cost: '0' },
     { status: 'success', cost: '60320' },
   ])
 })

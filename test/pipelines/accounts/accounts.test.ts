@@ -20,7 +20,7 @@ import type { WalletView } from '../../../src/credentials/wallet.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { isAway } from '../../../src/postgres/errors.ts'
 import { bookedCall } from '../../src/clickhouse/support.ts'
-import { newAccount, openFresh, settlement, startDatabase } from '../../src/postgres/support.ts'
+import { newAccount, settlement, startDatabase } from '../../src/postgres/support.ts'
 import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
 import { walletView } from '../../support/known-key.ts'
@@ -188,7 +188,7 @@ t.test('billing and usage', async (t) => {
   })
 
   t.test('what was used in a window of time', async (t) => {
-    const engines = await startEngines(t, { only: ['clickhouse'] })
+    const engines = await startEngines(t, { only: ['clickhouse'], withCallLog: true })
     const callLog = callLogAt(t, engines.clickhouseUrl)
     const at = (day: number, ms = 0) => Date.UTC(2026, 2, day) + ms
     await callLog.insertCalls({
@@ -347,7 +347,7 @@ t.test('credentials follow changes', async (t) => {
   }
 
   t.test('credentials', async (t) => {
-    const { engines, database } = await startDatabase(t)
+    const { database } = await startDatabase(t)
     const { account } = await database.accounts.create({ name: 'one', credit: parseCredits('10') })
     const newKey = () => database.keys.create({ accountId: account.id, name: 'test' })
 
@@ -566,7 +566,7 @@ t.test('credentials follow changes', async (t) => {
     })
 
     await t.test('without PostgreSQL, known keys are served for a time, others are not', async (t) => {
-      const { database: doomed } = await openFresh(t, engines)
+      const { database: doomed } = await startDatabase(t)
       const { account } = await doomed.accounts.create({ name: 'two', credit: 0n })
       const { raw, key } = await doomed.keys.create({ accountId: account.id, name: 'test' })
       const { credentials, clock } = watched(doomed)
@@ -597,7 +597,7 @@ t.test('credentials follow changes', async (t) => {
     })
 
     await t.test('a key that cannot be read while PostgreSQL answers is not served as it was', async (t) => {
-      const { database: broken, sql } = await openFresh(t, engines)
+      const { database: broken, sql } = await startDatabase(t)
       const { account } = await broken.accounts.create({ name: 'three', credit: 0n })
       const { raw, key } = await broken.keys.create({ accountId: account.id, name: 'test' })
       const { credentials, faults } = watched(broken)

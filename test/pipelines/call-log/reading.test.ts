@@ -22,13 +22,12 @@ import { migrate as migrateCallLog } from '../../../src/clickhouse/migrate.ts'
 import { STORED_PAGE_EXPRESSION } from '../../../src/clickhouse/pages/call-row.ts'
 import { LIVE_NAMES, listTables } from '../../../src/clickhouse/tables/names.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
-import { migrate } from '../../../src/postgres/migrate.ts'
 import type { NewTask } from '../../../src/postgres/tasks/types.ts'
 import { Random } from '../../simulation/random.ts'
 import { bookedCall, pageOfAll } from '../../src/clickhouse/support.ts'
-import { newAccount, openMigrated, settlement } from '../../src/postgres/support.ts'
+import { newAccount, settlement, startDatabase } from '../../src/postgres/support.ts'
 import { created, move, newVideo } from '../../src/postgres/tasks/support.ts'
-import { callLogAt, connectTo } from '../../support/connections.ts'
+import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
 import { jsonOf } from '../../support/reply-to.ts'
 import { type BookedCall, usageText } from '../../support/usage-text.ts'
@@ -1267,8 +1266,8 @@ t.test('jobs in flight are listed', async (t) => {
   const CURSOR_KEY = Buffer.alloc(32, 7)
 
   t.test('jobs in flight', async (t) => {
-    const engines = await startEngines(t, { only: ['postgres', 'clickhouse'], withCallLog: true })
-    const { database, openAnother } = await openMigrated(t, engines.databaseUrl)
+    const engines = await startEngines(t, { only: ['clickhouse'], withCallLog: true })
+    const { database, openAnother } = await startDatabase(t)
     const callLog = callLogAt(t, engines.clickhouseUrl)
 
     const newAccount = async () => {
@@ -1374,11 +1373,8 @@ t.test('jobs in flight are listed', async (t) => {
 })
 
 t.test('columns are those of the tables', async (t) => {
-  const engines = await startEngines(t, { only: ['postgres', 'clickhouse'] })
-
   t.test('usage rows have the columns that are declared, with their types', async (t) => {
-    await migrate(engines.databaseUrl)
-    const sql = connectTo(t, engines.databaseUrl, 1)
+    const { sql } = await startDatabase(t)
     const rows = await sql<{ name: string; type: string }[]>`
     SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
     WHERE attrelid = 'usage_rows'::regclass AND attnum > 0 AND NOT attisdropped`
@@ -1389,7 +1385,8 @@ t.test('columns are those of the tables', async (t) => {
   })
 
   t.test('the call log has the columns that are declared, with their types', async (t) => {
-    const client = connect(engines.clickhouseUrl)
+    const { clickhouseUrl } = await startEngines(t, { only: ['clickhouse'] })
+    const client = connect(clickhouseUrl)
     t.teardown(() => client.close())
     await migrateCallLog(client)
     const columnsOf = async (table: string) => {

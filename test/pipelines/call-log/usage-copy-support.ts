@@ -11,7 +11,7 @@ import { type CallLog, openCallLog } from '../../../src/clickhouse/call-log.ts'
 import type { Sql } from '../../../src/postgres/connection.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
-import { newAccount, openMigrated, settlement } from '../../src/postgres/support.ts'
+import { newAccount, settlement, startDatabase } from '../../src/postgres/support.ts'
 import { startEngines, type TestEngines } from '../../support/engines.ts'
 import { until } from '../../support/eventually.ts'
 import { bookedByDay, loggedByDay } from '../../support/rollup.ts'
@@ -66,8 +66,8 @@ export class CopyBench {
 
   /** PostgreSQL and ClickHouse, one account and one key named `copied`. */
   static async open(t: Test): Promise<CopyBench> {
-    const engines = await startEngines(t, { only: ['postgres', 'clickhouse'], withCallLog: true })
-    const opened = await openMigrated(t, engines.databaseUrl)
+    const engines = await startEngines(t, { only: ['clickhouse'], withCallLog: true })
+    const opened = await startDatabase(t)
     const account = await newAccount(opened.database)
     const { key } = await opened.database.keys.create({ accountId: account, name: 'copied' })
     const bench = new CopyBench({ t, engines, ...opened, account, key })

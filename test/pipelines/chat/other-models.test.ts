@@ -170,14 +170,175 @@ t.test('what the iterations leave out of the answer is charged to the model that
   })
 })
 
-t.test('an attempt that was declined before any output costs nothing', async (t) => {
-  const iterations = [
-    { type: 'message', model: 'vendor-own', input_tokens: 1000, output_tokens: 0 },
-    { type: 'fallback_message', model: 'vendor-spare', input_tokens: 1100, output_tokens: 5 },
+interface Message {
+  readonly content: readonly object[]
+  readonly stop_reason: string
+  readonly stop_details?: object | null
+  readonly usage?: object
+}
+
+/** Returns the charge of an answer, whole and streamed. */
+const chargeBoth = ({
+  content,
+  usage,
+  ...ending
+}: Message): [name: string, cost: bigint, prompt: number][] => {
+  const whole = readWholeMessage(Buffer.from(JSON.stringify({ type: 'message', content, usage, ...ending })))
+  const stream = new MessagesMeter()
+  const start = { model: 'vendor-own', usage: { input_tokens: 1000, output_tokens: 1 } }
+  const blocks = content.flatMap((block, index) => [
+    { type: 'content_block_start', index, content_block: block },
+    { type: 'content_block_stop', index },
+  ])
+  const events = [
+    { type: 'message_start', message: start },
+    ...blocks,
+    { type: 'message_delta', delta: ending, usage },
+    { type: 'message_stop' },
   ]
-  const usage = { input_tokens: 1100, output_tokens: 5, iterations }
-  const { metered } = readWholeMessage(Buffer.from(JSON.stringify({ type: 'message', content: [], usage })))
-  t.match(metered.usage, { prompt: 1100, byModel: { length: 1 } })
+  stream.push(Buffer.from(events.map(event).join('')))
+  return [
+    ['whole', whole.metered, whole.isAnswer] as const,
+    ['streamed', stream, stream.isAnswer] as const,
+  ].map(([name, metered, isAnswer]) => {
+    if (!isAnswer || !metered.isUsageWhole) throw new Error(`${name}: it is no answer with a report`)
+    const used = metered.usage!
+    const { cost } = chargeAnswer({ admitted, route: route!, metered, used, source: 'upstream' })
+    return [name, cost, used.prompt]
+  })
+}
+
+const BILLED = ['bio', 'frontier_llm', 'reasoning_extraction']
+const UNBILLED = ['cyber', 'general_harms', 'of_tomorrow', null]
+const refusal = (category: string | null) => ({
+  stop_reason: 'refusal',
+  stop_details: { type: 'refusal', category, explanation: 'No.' },
+})
+
+t.test('a refusal before any output is charged as its vendor bills it, by its category', async (t) => {
+  const usage = { input_tokens: 1000, output_tokens: 0 }
+  for (const category of BILLED)
+    for (const [name, cost] of chargeBoth({ ...refusal(category), content: [], usage }))
+      t.equal(cost, 3n * (UNITS_PER_CREDIT / 1000n), `${category}, ${name}`)
+  for (const category of UNBILLED)
+    for (const [name, cost, prompt] of [
+      ...chargeBoth({ ...refusal(category), content: [], usage }),
+      // Bedrock reports one token that was not written.
+      ...chargeBoth({ ...refusal(category), content: [], usage: { ...usage, output_tokens: 1 } }),
+      ...chargeBoth({ ...refusal(category), content: [] }),
+    ])
+      t.same([cost, prompt], [0n, 0], `${category}, ${name}`)
+  t.same(
+    chargeBoth({ stop_reason: 'refusal', content: [], usage }).map(([, cost]) => cost),
+    [0n, 0n],
+    'without a reason',
+  )
+})
+
+t.test('a refusal after some output is charged', async (t) => {
+  const thought = { type: 'thinking', thinking: '', signature: 'c2lnbmVk' }
+  const told = { type: 'text', text: 'Well' }
+  for (const [block, output_tokens] of [
+    [thought, 1],
+    [told, 1],
+    [thought, 20],
+  ] as const) {
+    const usage = { input_tokens: 1000, output_tokens }
+    for (const [name, cost] of chargeBoth({ ...refusal('cyber'), content: [block], usage }))
+      t.equal(cost, BigInt(3000 + 15 * output_tokens) * (UNITS_PER_CREDIT / 1_000_000n), name)
+  }
+  const hidden = { input_tokens: 1000, output_tokens: 20 }
+  for (const [name, cost] of chargeBoth({ ...refusal('cyber'), content: [], usage: hidden }))
+    t.equal(cost, 3300n * (UNITS_PER_CREDIT / 1_000_000n), `${name}, output that is not shown`)
+  for (const [name, cost] of chargeBoth({
+    stop_reason: 'end_turn',
+    content: [],
+    usage: { ...hidden, output_tokens: 0 },
+  }))
+    t.equal(cost, 3000n * (UNITS_PER_CREDIT / 1_000_000n), `${name}, no refusal`)
+})
+
+t.test('each model that declined before any output is charged by its own category', async (t) => {
+  const handOver = (category?: string) => ({
+    ...{ type: 'fallback', from: { model: 'vendor-own' }, to: { model: 'vendor-spare' } },
+    ...(category !== undefined && { trigger: { type: 'refusal', category } }),
+  })
+  const run = (type: string, model: string, output_tokens: number) => ({
+    ...{ type, model, input_tokens: 1000, output_tokens },
+  })
+  const said = { type: 'text', text: 'Hello.' }
+  const end = { stop_reason: 'end_turn', stop_details: null }
+  /** Thousandths of a credit: 1000 tokens of the prompt of each model. */
+  const [OWN_PROMPT, SPARE_PROMPT] = [3n, 5n]
+  const served = [run('message', 'vendor-own', 0), run('fallback_message', 'vendor-spare', 0)]
+  const cases: readonly (readonly [title: string, message: Message, thousandths: bigint])[] = [
+    ...(
+      [
+        [undefined, 0n],
+        ['cyber', 0n],
+        ['bio', OWN_PROMPT],
+      ] as const
+    ).map(
+      ([category, own]) =>
+        [
+          `${category}, then an answer`,
+          {
+            ...{ content: [handOver(category), said], ...end },
+            usage: {
+              ...{ input_tokens: 1000, output_tokens: 200 },
+              iterations: [served[0]!, run('fallback_message', 'vendor-spare', 200)],
+            },
+          },
+          own + SPARE_PROMPT + 5n,
+        ] as const,
+    ),
+    ...(
+      [
+        ['cyber', 'cyber', 0n],
+        ['bio', 'cyber', OWN_PROMPT],
+        ['cyber', 'bio', SPARE_PROMPT],
+        ['frontier_llm', 'bio', OWN_PROMPT + SPARE_PROMPT],
+      ] as const
+    ).map(
+      ([first, last, thousandths]) =>
+        [
+          `${first}, then ${last}`,
+          {
+            ...{ content: [handOver(first)], ...refusal(last) },
+            usage: { input_tokens: 1000, output_tokens: 0, iterations: served },
+          },
+          thousandths,
+        ] as const,
+    ),
+    [
+      'the first after some output, then none',
+      {
+        ...{ content: [said, handOver('cyber')], ...refusal('cyber') },
+        usage: {
+          ...{ input_tokens: 1000, output_tokens: 0 },
+          iterations: [run('message', 'vendor-own', 200), served[1]!],
+        },
+      },
+      OWN_PROMPT + 3n,
+    ],
+    [
+      'the first in its second run, and so after some output',
+      {
+        ...{ content: [said, handOver('cyber'), said], ...end },
+        usage: {
+          ...{ input_tokens: 1000, output_tokens: 200 },
+          iterations: [
+            ...[run('message', 'vendor-own', 200), run('message', 'vendor-own', 0)],
+            run('fallback_message', 'vendor-spare', 200),
+          ],
+        },
+      },
+      2n * OWN_PROMPT + 3n + SPARE_PROMPT + 5n,
+    ],
+  ]
+  for (const [title, message, thousandths] of cases)
+    for (const [name, cost] of chargeBoth(message))
+      t.equal(cost, thousandths * (UNITS_PER_CREDIT / 1000n), `${title}, ${name}`)
 })
 
 t.test('without iterations, the model that the answer names is charged', async (t) => {

@@ -61,7 +61,7 @@ import { readChatCall } from '../../../src/protocols/chat-completions/dialect.ts
 import type { FetchedFile } from '../../../src/protocols/dialect.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import { clientLimits, clientOn, HOST, RawClient, until as untilTrue } from '../../src/http/support.ts'
-import { newAccount, openFresh, reserveCap, startDatabase } from '../../src/postgres/support.ts'
+import { newAccount, reserveCap, startDatabase } from '../../src/postgres/support.ts'
 import { chatWith } from '../../src/protocols/request/plain-requests.ts'
 import { bytesOf, folderStore } from '../../src/storage/support.ts'
 import { until } from '../../support/eventually.ts'
@@ -324,7 +324,7 @@ t.test('agent calls', async (t) => {
 })
 
 t.test('capped calls are reserved first', async (t) => {
-  const { engines, database, sql } = await startDatabase(t)
+  const { database, sql } = await startDatabase(t)
   const CAP = 100n
   const REFUSED = { code: 'quota_exceeded', message: /spend cap/ }
 
@@ -466,7 +466,7 @@ t.test('capped calls are reserved first', async (t) => {
   })
 
   t.test('while PostgreSQL is away what is known here decides alone', async (t) => {
-    const { database: doomed } = await openFresh(t, engines)
+    const { database: doomed } = await startDatabase(t)
     const { known, admitted } = await newCaller(doomed, true)
     await doomed.close()
     const call = admitted(60n)
@@ -477,7 +477,7 @@ t.test('capped calls are reserved first', async (t) => {
   })
 
   t.test('a statement that fails is no absence of PostgreSQL: the call fails', async (t) => {
-    const { database: broken, sql: hands } = await openFresh(t, engines)
+    const { database: broken, sql: hands } = await startDatabase(t)
     const { known, admitted } = await newCaller(broken, true)
     await hands`ALTER FUNCTION reserve_spend RENAME TO reserve_nothing`
     const capped = admitted(60n)
@@ -557,7 +557,7 @@ t.test('capped calls are reserved first', async (t) => {
   })
 
   t.test('while PostgreSQL is away a budget is what this process knows of it', async (t) => {
-    const { database: doomed } = await openFresh(t, engines)
+    const { database: doomed } = await startDatabase(t)
     const { budget, known, admitted } = await newBudgetedCaller(doomed)
     await doomed.close()
     const call = admitted(60n)

@@ -589,7 +589,8 @@ t.test('mcp inspector', async (t) => {
 
   const { folder } = findPackage(CACHE, '@modelcontextprotocol/inspector', VERSION, {})
   const program = join(folder, 'clients/cli/build/index.js')
-  const home = t.testdir()
+  const { PATH, NODE_COMPILE_CACHE } = process.env
+  const env = { HOME: t.testdir(), PATH, NODE_COMPILE_CACHE }
 
   const wiki = await startWiki(t)
   const reader = await wiki.newReader()
@@ -616,7 +617,7 @@ t.test('mcp inspector', async (t) => {
       execFile(
         process.execPath,
         [...args, '--method', method, '--format', 'json', ...more],
-        { env: { HOME: home, PATH: process.env.PATH } },
+        { env },
         (error, out, said) => resolve({ code: error === null ? 0 : Number(error.code), out, said }),
       )
     })

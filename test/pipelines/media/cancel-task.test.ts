@@ -7,7 +7,6 @@ import { configFile } from '../../../schemas/config/file.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import type { ResponseCall } from '../../../schemas/tasks/response.ts'
 import type { TaskEvent } from '../../../schemas/tasks/task.ts'
-import { startSimulator } from '../../../simulator/server.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { toKeptPrice } from '../../../src/core/pricing/kept-price.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
@@ -15,18 +14,16 @@ import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
 import { openMediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { findTaskAdapter } from '../../../src/server/tasks/adapters.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
-import { openMigrated } from '../../src/postgres/support.ts'
+import { simulatorFor } from '../../simulator/support.ts'
+import { startDatabase } from '../../src/postgres/support.ts'
 import { created, newVideo } from '../../src/postgres/tasks/support.ts'
 import { authorizerOf } from '../../support/channel-authorizer.ts'
-import { startEngines } from '../../support/engines.ts'
 
 t.test('tasks are cancelled', async (t) => {
   // A task that is still queued is cancelled and refunded in full; no other one is.
   const HOLD = 5n * ONE_CREDIT
-  const engines = await startEngines(t, { only: ['postgres'] })
-  const { database } = await openMigrated(t, engines.databaseUrl)
-  const simulator = await startSimulator({ host: '127.0.0.1', port: 0 })
-  t.teardown(() => simulator.close())
+  const { database } = await startDatabase(t)
+  const simulator = await simulatorFor(t)
   const client = new UpstreamClient()
   t.teardown(() => client.close())
   const calls = openMediaCalls(

@@ -11,7 +11,7 @@ import t from 'tap'
 import { until } from '../../support/eventually.ts'
 import { startNotifications, startReceiver } from './support.ts'
 
-const USUAL_EVENTS = 2_000
+const USUAL_EVENTS = 1_000
 const EVENTS = Number(process.env.TEST_EVENTS ?? USUAL_EVENTS)
 const RECEIVERS = 4
 const KILLS = 2

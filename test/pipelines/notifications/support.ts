@@ -9,7 +9,7 @@ import { guardedPost } from '../../../src/fetch/guarded-post.ts'
 import { openNats } from '../../../src/nats/nats.ts'
 import type { Sql } from '../../../src/postgres/connection.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { newAccount, openMigrated } from '../../src/postgres/support.ts'
+import { newAccount, startDatabase } from '../../src/postgres/support.ts'
 import { startEngines, type TestEngines } from '../../support/engines.ts'
 import { serveHttp, textOf } from '../../support/http-server.ts'
 
@@ -49,6 +49,7 @@ export async function startReceiver(
 }
 
 export interface TestNotifications {
+  /** NATS. */
   readonly engines: TestEngines
   readonly database: Database
   readonly serviceUrl: string
@@ -63,8 +64,8 @@ export interface TestNotifications {
 }
 
 export async function startNotifications(t: Test): Promise<TestNotifications> {
-  const engines = await startEngines(t, { only: ['postgres', 'nats'] })
-  const { database, sql, serviceUrl, masterKey } = await openMigrated(t, engines.databaseUrl)
+  const engines = await startEngines(t, { only: ['nats'] })
+  const { database, sql, serviceUrl, masterKey } = await startDatabase(t)
   return {
     engines,
     database,

@@ -5,15 +5,15 @@ import { Failure } from '../../../schemas/failure.ts'
 import type { Payment } from '../../../schemas/payments/payment.ts'
 import type { PaymentNotice, ProviderEvent } from '../../../schemas/payments/provider.ts'
 import { openProvider } from '../../../src/payments/provider.ts'
+import { simulatorFor } from '../../simulator/support.ts'
 import { newPayment, paymentNotice, providerEvent } from '../../src/postgres/payments/support.ts'
-import { newAccount, openMigrated } from '../../src/postgres/support.ts'
-import { startEngines } from '../../support/engines.ts'
+import { newAccount, startDatabase } from '../../src/postgres/support.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-const engines = await startEngines(t, { only: ['postgres', 'simulator'] })
-const { database, sql } = await openMigrated(t, engines.databaseUrl)
-const settings = { secretKey: 'sk_test_reconcile', webhookSecrets: [], apiUrl: engines.simulatorUrl }
+const { database, sql } = await startDatabase(t)
+const simulator = await simulatorFor(t)
+const settings = { secretKey: 'sk_test_reconcile', webhookSecrets: [], apiUrl: simulator.url }
 
 let logged: object[] = []
 const log = { info() {}, warn() {}, error: (details: object) => void logged.push(details) }

@@ -12,7 +12,7 @@ import { newId } from '../../../src/core/keys/ids.ts'
 import { type Journal, type JournalOptions, openJournal } from '../../../src/journal/journal.ts'
 import { type Nats, openNats } from '../../../src/nats/nats.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { newAccount, openMigrated, settlement } from '../../src/postgres/support.ts'
+import { newAccount, openFresh, settlement } from '../../src/postgres/support.ts'
 import { startEngines, testDataDir } from '../../support/engines.ts'
 
 export const silent = { info() {}, warn() {}, error() {} }
@@ -58,7 +58,7 @@ export function clockToSetBack() {
 /** NATS and PostgreSQL for the tests of one file, and what runs on them until a test ends. */
 export async function startSettlement(t: Test) {
   const engines = await startEngines(t, { only: ['nats', 'postgres'] })
-  const { database, sql } = await openMigrated(t, engines.databaseUrl)
+  const { database, sql } = await openFresh(t, engines)
   const connect = (t: Test): Nats => {
     const nats = openNats({ url: engines.natsUrl, name: 'test', log: silent })
     t.teardown(() => nats.close())

@@ -40,7 +40,6 @@ import { toKeptPrice } from '../../../src/core/pricing/kept-price.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import { openNats } from '../../../src/nats/nats.ts'
-import { connect } from '../../../src/postgres/connection.ts'
 import { DeadlineExceeded } from '../../../src/postgres/errors.ts'
 import type { NewTask, Task, TaskMove } from '../../../src/postgres/tasks/types.ts'
 import { readResponseFacts } from '../../../src/protocols/responses/facts.ts'
@@ -50,10 +49,9 @@ import { countEndedTask } from '../../../src/server/tasks/count-transitions.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { command, noEngines } from '../../src/cli/support.ts'
-import { openMigrated, settlement } from '../../src/postgres/support.ts'
+import { settlement, startDatabase } from '../../src/postgres/support.ts'
 import { created, hold, move, newVideo, PRICE, RESULT } from '../../src/postgres/tasks/support.ts'
 import { authorizerOf } from '../../support/channel-authorizer.ts'
-import { startEngines } from '../../support/engines.ts'
 import { until } from '../../support/eventually.ts'
 import { dashscopeDialect } from '../../support/media-providers/dashscope.ts'
 import { falDialect } from '../../support/media-providers/fal.ts'
@@ -317,11 +315,10 @@ t.test('a thousand open tasks are polled in turn', async (t) => {
   const WORKERS = 2
 
   const tasks = await startTasks(t)
-  const { database, engines } = tasks
+  const { database, engines, sql } = tasks
 
   /** Tasks that an upstream has, as they would have come to be one by one. */
   async function acceptedTasks(accountId: string): Promise<string[]> {
-    const sql = connect(engines.databaseUrl, { max: 1, name: 'test' })
     const ids = Array.from({ length: TASKS }, () => newId('vid'))
     const like = await hold(database, accountId, 10n)
     await sql.begin(async (transaction) => {
@@ -340,7 +337,6 @@ t.test('a thousand open tasks are polled in turn', async (t) => {
       UPDATE wallets SET balance = balance - ${TASKS * 10}, held = held + ${TASKS * 10}, version = version + 1
       WHERE account_id = ${accountId}`
     })
-    await sql.end()
     return ids
   }
 
@@ -717,8 +713,7 @@ t.test('links to results reach the call log', async (t) => {
 
 t.test('lists by cursor and ends by operators', async (t) => {
   // Task lists page by cursor; operators list the tasks of all accounts, and end one with a full refund.
-  const engines = await startEngines(t, { only: ['postgres'] })
-  const { database } = await openMigrated(t, engines.databaseUrl)
+  const { database } = await startDatabase(t)
   const announced: string[] = []
   const messages = {
     publish: ({ id }: { id: string }) => void announced.push(id),

@@ -39,7 +39,6 @@ import type { ObjectStore } from '../../../src/storage/store.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { folderStore } from '../../src/storage/support.ts'
 import { authorizerOf } from '../../support/channel-authorizer.ts'
-import { connectTo } from '../../support/connections.ts'
 import { eventually, until } from '../../support/eventually.ts'
 import { sendJson, serveHttp, textOf } from '../../support/http-server.ts'
 import { silent as noLog } from '../settlement/support.ts'
@@ -599,8 +598,7 @@ t.test('lost submits free the money', async (t) => {
     t.match(await tasks.walletOf(account), UNTOUCHED)
     const query = { accountId: account.account.id, kind: 'video', states: null, limit: 9 } as const
     t.same((await database.tasks.list(query)).tasks, [])
-    const sql = connectTo(t, tasks.engines.databaseUrl)
-    t.same(await sql`SELECT type FROM events WHERE subject_id = ${call!.task_id!}`, [])
+    t.same(await tasks.sql`SELECT type FROM events WHERE subject_id = ${call!.task_id!}`, [])
   })
 })
 

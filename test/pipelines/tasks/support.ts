@@ -23,6 +23,7 @@ import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import { capTotals, WalletView } from '../../../src/credentials/wallet.ts'
 import { NO_PARAMS } from '../../../src/http/router.ts'
 import { type Delivery, type Nats, openNats } from '../../../src/nats/nats.ts'
+import type { Sql } from '../../../src/postgres/connection.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { isTransient } from '../../../src/postgres/errors.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
@@ -30,7 +31,7 @@ import { openMediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { openTaskStorage } from '../../../src/server/tasks/storage.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
-import { openMigrated } from '../../src/postgres/support.ts'
+import { startDatabase } from '../../src/postgres/support.ts'
 import { authorizerOf } from '../../support/channel-authorizer.ts'
 import { startEngines, type TestEngines } from '../../support/engines.ts'
 import { filmAdapter, pictureAdapter, startUpstream, type TestUpstream } from './upstream.ts'
@@ -75,8 +76,10 @@ export function catalogFor(url: string, without: readonly string[] = []): Catalo
 export type WorkerChanges = Partial<WorkerEngine> & { readonly hurry?: number }
 
 export interface TestTasks {
+  /** NATS. */
   readonly engines: TestEngines
   readonly database: Database
+  readonly sql: Sql
   readonly upstream: TestUpstream
   readonly storage: WorkerEngine['storage']
   /** A process that works on tasks until it or the test ends. */
@@ -118,8 +121,8 @@ export interface TestWorker {
 }
 
 export async function startTasks(t: Test): Promise<TestTasks> {
-  const engines = await startEngines(t, { only: ['postgres', 'nats'] })
-  const { database } = await openMigrated(t, engines.databaseUrl)
+  const engines = await startEngines(t, { only: ['nats'] })
+  const { database, sql } = await startDatabase(t)
   const upstream = await startUpstream(t)
   const links = fileLinks('http://files.test', Buffer.alloc(32, 5))
   const storage = openTaskStorage({ store: await FolderStore.open(`${engines.dataDir}/files`, links) })
@@ -192,6 +195,7 @@ export async function startTasks(t: Test): Promise<TestTasks> {
   return {
     engines,
     database,
+    sql,
     upstream,
     storage,
     worker,

@@ -1,6 +1,7 @@
 /** Runs the seeds of tasks that it is given, in a thread, and answers what they came to. */
-import { parentPort } from 'node:worker_threads'
-import { failuresOf, inTwoThreads } from '../seeds-in-a-thread.ts'
+import { parentPort, workerData } from 'node:worker_threads'
+import { failuresOf, inThread, inTwoThreads } from '../seeds-in-a-thread.ts'
+import { LIES } from './task-faults.ts'
 import { simulate } from './world.ts'
 
 interface Summary {
@@ -13,6 +14,10 @@ interface Summary {
 
 export const runSeeds = (runs: number) => inTwoThreads<Summary>(import.meta.url, runs)
 
+/** Returns what the seeds up to that one find first of each error that is put in. */
+export const findErrors = (runsPerLie: number) =>
+  inThread<Readonly<Record<string, string | undefined>>>(import.meta.url, { runsPerLie })
+
 async function run(): Promise<Summary> {
   const ends: Record<string, number> = {}
   let [deaths, looks] = [0, 0]
@@ -24,4 +29,13 @@ async function run(): Promise<Summary> {
   return { failures, deaths, looks, ends }
 }
 
-parentPort?.postMessage(await run())
+async function findEach(runsPerLie: number): Promise<Record<string, string | undefined>> {
+  const found: Record<string, string | undefined> = {}
+  for (const [what, lies] of LIES)
+    for (let seed = 1; seed <= runsPerLie && found[what] === undefined; seed++)
+      found[what] = (await simulate(seed, lies)).problems[0]
+  return found
+}
+
+const { runsPerLie } = workerData ?? {}
+parentPort?.postMessage(await (runsPerLie === undefined ? run() : findEach(runsPerLie)))

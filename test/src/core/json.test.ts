@@ -18,7 +18,7 @@ import {
   scanJson,
   type Tape,
 } from '../../../src/core/json/scanner/tape.ts'
-import { removal, spliced } from '../../../src/core/json/splice.ts'
+import { applySplices, removal } from '../../../src/core/json/splice.ts'
 import { StringInterner } from '../../../src/core/string-interner.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 import { everyRun } from '../../support/every-run.ts'
@@ -129,7 +129,7 @@ t.test('json fields found in place', async (t) => {
       const span = scanFields(bytes).fields.get(gone)!
       const { [gone]: _, ...rest } = fields
       deepStrictEqual(
-        JSON.parse(spliced(bytes, [removal(bytes, span)]).toString()),
+        JSON.parse(applySplices(bytes, [removal(bytes, span)]).toString()),
         JSON.parse(JSON.stringify(rest)),
       )
     })
@@ -137,13 +137,13 @@ t.test('json fields found in place', async (t) => {
 
   t.test('splices are put in place in any order; none is the bytes themselves', async (t) => {
     const bytes = Buffer.from('{"a":1,"b":2}')
-    t.equal(spliced(bytes, []), bytes)
+    t.equal(applySplices(bytes, []), bytes)
     const both = [
       { start: 11, end: 12, text: '"ü"' },
       { start: 5, end: 6, text: '' },
       { start: 1, end: 1, text: '"new":0,' },
     ]
-    t.equal(spliced(bytes, both).toString(), '{"new":0,"a":,"b":"ü"}')
+    t.equal(applySplices(bytes, both).toString(), '{"new":0,"a":,"b":"ü"}')
   })
 
   t.test('items are those that JSON.parse finds, as they were written', async (t) => {

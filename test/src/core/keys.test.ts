@@ -196,6 +196,15 @@ t.test('identifiers hold their time and never repeat', async (t) => {
     t.equal(timeOf(newId('whe', 1).slice('whe_'.length)), 1)
   })
 
+  t.test('the first of a process has its chance too', async (t) => {
+    // Another copy of the module is as new as a process.
+    const url = import.meta.resolve('../../../src/core/keys/ids.ts')
+    const copy: typeof import('../../../src/core/keys/ids.ts') = await import(
+      `${url}?new=${performance.now()}`
+    )
+    t.notMatch(copy.ulid(0), /0{16}$/)
+  })
+
   t.test('without an instant it is of now', async (t) => {
     const before = Date.now()
     const time = timeOf(ulid())

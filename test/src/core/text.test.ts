@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { DETAIL_TEXT_MAX_CHARS, printText } from '../../../src/core/call-log/detail-text.ts'
-import { cutText, shortened } from '../../../src/core/json/cut.ts'
+import { cutText, shorten } from '../../../src/core/json/cut.ts'
 import { jobLines } from '../../../src/core/media/job-facts.ts'
 import { normalizeText } from '../../../src/core/normalize-text.ts'
 import { aroundHits, listMarkedWords } from '../../../src/core/search/around-hits.ts'
@@ -225,7 +225,7 @@ t.test('texts are cut between characters', async (t) => {
     )
     fc.assert(
       fc.property(text, fc.integer({ min: 1, max: 20 }), (whole, maxChars) => {
-        const short = shortened(whole, maxChars)
+        const short = shorten(whole, maxChars)
         return short.isWellFormed() && short.length <= maxChars && (short === whole || short.endsWith('…'))
       }),
     )

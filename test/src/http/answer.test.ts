@@ -6,7 +6,7 @@ import { setTimeout as after } from 'node:timers/promises'
 import { concat, delay, from, map, Observable, of, Subject, switchMap, throwError } from 'rxjs'
 import t, { type Test } from 'tap'
 import { makeErrorReply } from '../../../pipelines/calls/errors.ts'
-import { pacedReply } from '../../../pipelines/calls/replies.ts'
+import { paceReply } from '../../../pipelines/calls/replies.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import type { GatewayRequest, Handler, Reply } from '../../../src/http/handler.ts'
 import { Router } from '../../../src/http/router.ts'
@@ -590,7 +590,7 @@ t.test('long files are cut when they fail', async (t) => {
     let made = 0
     const signals: AbortSignal[] = []
     const reply = (pieces: (signal: AbortSignal) => AsyncGenerator<string>) => () =>
-      pacedReply(async (signal) => {
+      paceReply(async (signal) => {
         signals.push(signal)
         return { headers: [['content-type', 'text/csv']], pieces: pieces(signal) }
       })
@@ -605,7 +605,7 @@ t.test('long files are cut when they fail', async (t) => {
         throw new Error('the log has gone')
       }),
       'GET /never': () =>
-        pacedReply(async () => {
+        paceReply(async () => {
           throw new Failure('service_unavailable', 'Not now.')
         }),
       'GET /many': reply(async function* () {

@@ -468,11 +468,11 @@ t.test('one end a call', async (t) => {
       settlement('long', { error_message: long, attempts: [{ ...attempt, error_message: long }] }),
     )
     await written()
-    const [texts, shortened] = takeAll(journal)
+    const [texts, shorten] = takeAll(journal)
     t.equal(texts?.error_message, text)
-    t.equal(shortened?.cost, '4900000')
-    t.ok(shortened!.error_message!.length < 1_000 && long.startsWith(shortened!.error_message!))
-    t.ok(long.startsWith(shortened!.attempts[0]!.error_message!))
+    t.equal(shorten?.cost, '4900000')
+    t.ok(shorten!.error_message!.length < 1_000 && long.startsWith(shorten!.error_message!))
+    t.ok(long.startsWith(shorten!.attempts[0]!.error_message!))
   })
 
   t.test('a closed journal refuses calls', async (t) => {

@@ -10,10 +10,10 @@ import { grantService, listExcess, makeServiceRole, migrateAsOwner } from '../..
 import type { Transaction } from '../../../src/postgres/transaction.ts'
 import { freshDatabase, startEngines } from '../../support/engines.ts'
 import { readText } from '../../support/source-files.ts'
-import { newAccount, openFresh, settlement } from './support.ts'
+import { newAccount, openFresh, settlement, sharePostgres } from './support.ts'
 import { created, newVideo, settle } from './tasks/support.ts'
 
-const engines = await startEngines(t, { only: ['postgres'] })
+const engines = await sharePostgres()
 
 t.test('arrays come back', async (t) => {
   // What is written as an array is read as it was, whatever its elements.
@@ -551,6 +551,7 @@ t.test('conversations count what is stored', async (t) => {
 })
 
 t.test('change reaches every process', async (t) => {
+  const engines = await startEngines(t, { only: ['postgres'] })
   const AGENT = agentFile.parse({ name: 'Support', model: 'sonata', persona: 'Be polite.' })
 
   const { database, sql, openAnother } = await openFresh(t, engines)

@@ -7,7 +7,8 @@ import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { migrate, readFunctions, readMigrations } from '../../../src/postgres/migrate.ts'
 import { connectTo } from '../../support/connections.ts'
-import { freshDatabase, startEngines } from '../../support/engines.ts'
+import { freshDatabase } from '../../support/engines.ts'
+import { sharePostgres } from './support.ts'
 
 t.test('columns are added beside former processes', async (t) => {
   // * During a rolling upgrade processes of the former version go on with statements that they have planned. A planned
@@ -116,7 +117,7 @@ t.test('columns are added beside former processes', async (t) => {
 })
 
 t.test('migrations applied once', async (t) => {
-  const { databaseUrl } = await startEngines(t, { only: ['postgres'] })
+  const { databaseUrl } = await sharePostgres()
   const migrations = readMigrations()
   const functions = readFunctions()
   const functionNames = functions.map(({ name }) => `functions/${name}`)

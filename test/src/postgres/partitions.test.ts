@@ -8,13 +8,12 @@ import type { Database } from '../../../src/postgres/database.ts'
 import { LOCKS } from '../../../src/postgres/locks.ts'
 import { makePartitions } from '../../../src/postgres/partitions/make.ts'
 import type { Retention } from '../../../src/postgres/partitions/retire.ts'
-import { startEngines } from '../../support/engines.ts'
 import { eventually, until } from '../../support/eventually.ts'
 import { makeOld, unguarded } from './partition-support.ts'
-import { newAccount, openFresh, settlement } from './support.ts'
+import { newAccount, openFresh, settlement, sharePostgres } from './support.ts'
 import { created, giveBack, hold, newVideo, settle } from './tasks/support.ts'
 
-const engines = await startEngines(t, { only: ['postgres'] })
+const engines = await sharePostgres()
 
 t.test('rows find the partition of their month', async (t) => {
   // Partitions are made ahead of time; a row of a month that has none is booked all the same, once.

@@ -1,4 +1,4 @@
-import type { Test } from 'tap'
+import root, { type Test } from 'tap'
 import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
@@ -8,13 +8,11 @@ import type { Reservations } from '../../../src/postgres/billing/repository.ts'
 import type { Sql } from '../../../src/postgres/connection.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
-import { migrate } from '../../../src/postgres/migrate.ts'
-import { grantService, makeServiceRole } from '../../../src/postgres/roles.ts'
+import { SERVICE_PASSWORD } from '../../support/clusters.ts'
 import { connectTo } from '../../support/connections.ts'
 import { migratedDatabase, startEngines, type TestEngines } from '../../support/engines.ts'
 
 export interface TestDatabase {
-  readonly engines: TestEngines
   readonly url: string
   /** The same database for the role of the service, as `database` uses it. */
   readonly serviceUrl: string
@@ -26,22 +24,21 @@ export interface TestDatabase {
   openAnother(): Promise<Database>
 }
 
-/** A migrated database in a PostgreSQL of its own. */
-export async function startDatabase(t: Test): Promise<TestDatabase> {
-  const engines = await startEngines(t, { only: ['postgres'] })
-  return { engines, ...(await openMigrated(t, engines.databaseUrl)) }
+let shared: Promise<TestEngines> | null = null
+
+/** The PostgreSQL of all tests of this process. One that is stopped or killed is a test's own. */
+export function sharePostgres(): Promise<TestEngines> {
+  shared ??= startEngines(root, { only: ['postgres'] })
+  return shared
 }
+
+/** A migrated database in it. */
+export const startDatabase = async (t: Test): Promise<TestDatabase> => openFresh(t, await sharePostgres())
 
 /** One more migrated database in the same PostgreSQL. */
-export async function openFresh(t: Test, engines: TestEngines): Promise<Omit<TestDatabase, 'engines'>> {
-  return openMigrated(t, await migratedDatabase(engines.databaseUrl))
-}
-
-/** On a database that nobody used, migrated or not. */
-export async function openMigrated(t: Test, url: string): Promise<Omit<TestDatabase, 'engines'>> {
-  await migrate(url)
-  const serviceUrl = await makeServiceRole(url, 'test')
-  await grantService(url, serviceUrl)
+export async function openFresh(t: Test, engines: TestEngines): Promise<TestDatabase> {
+  const url = await migratedDatabase(engines.databaseUrl)
+  const serviceUrl = toServiceUrl(url)
   const masterKey = generateMasterKey()
   const openAnother = async () => {
     const database = await openDatabase({ url: serviceUrl, masterKey })
@@ -50,6 +47,13 @@ export async function openMigrated(t: Test, url: string): Promise<Omit<TestDatab
   }
   const sql = connectTo(t, url, 2)
   return { url, serviceUrl, masterKey, sql, openAnother, database: await openAnother() }
+}
+
+function toServiceUrl(ownerUrl: string): string {
+  const url = new URL(ownerUrl)
+  url.username = 'tollgate_service'
+  url.password = SERVICE_PASSWORD
+  return url.href
 }
 
 export async function newAccount(database: Database, credits = 1000n): Promise<string> {

@@ -29,8 +29,8 @@ import { RESPONSES_STREAMS } from './responses/streams.ts'
 
 const SEED = 43
 const RUNS = 100
-/** Longer than most events: a piece has the end of one and the beginning of another. */
-const CUT_GAP = 256
+/** Shorter than most events: each comes in several pieces, and with the beginning of the next. */
+const CUT_GAP = 64
 const CREATED_MS = 1_700_000_000_000
 
 /** Models with all that their protocol has. */

@@ -92,7 +92,7 @@ t.test('log kept as configured', async (t) => {
   const DAY_MS = 86_400_000
 
   t.test('the call log is kept as configured', async (t) => {
-    const engines = await startEngines(t, { only: ['clickhouse'] })
+    const engines = await startEngines(t, { only: ['clickhouse'], withCallLog: true })
     const callLog = callLogAt(t, engines.clickhouseUrl)
     const ages = [0, 100, 400]
     const calls = ages.map((age, index) => bookedCall(index + 1, { created_at: Date.now() - age * DAY_MS }))
@@ -340,7 +340,7 @@ t.test('sweeps of tasks and notices are repeated', async (t) => {
   /** The name of a function in its repository. */
   const methodOf = (recorder: string): string =>
     sourceFiles('src/postgres')
-      .map(({ text }) => new RegExp(`(\\w+): ${recorder}\\b`).exec(text)?.[1])
+      .map(({ text }) => new RegExp(`(\\w+): (?:\\w+\\.)?${recorder}\\b`).exec(text)?.[1])
       .find((name) => name !== undefined) ?? recorder
 
   t.test('all run again and again', async (t) => {

@@ -19,12 +19,12 @@ export function Accounts() {
   const change = useChangeSearch()
   const columns: Column<Account>[] = [
     { name: t('Name'), cell: ({ id, name }) => <OpenLink search={{ open: id }}>{name}</OpenLink> },
-    { name: t('Id'), cell: ({ id }) => <Id id={id} /> },
+    { name: t('Id'), from: 'wide', cell: ({ id }) => <Id id={id} /> },
     { name: t('Kind'), cell: ({ kind }) => (kind === 'organization' ? t('Organization') : t('Personal')) },
     { name: t('Status'), cell: ({ enabled }) => <EnabledBadge isEnabled={enabled} /> },
     { name: t('Balance'), isNumber: true, cell: ({ wallet }) => <Money amount={wallet.balance} /> },
     { name: t('Used'), isNumber: true, cell: ({ wallet }) => <Money amount={wallet.used} /> },
-    { name: t('Created'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Created'), isTime: true, from: 'wide', cell: ({ created_at }) => <Time at={created_at} /> },
   ]
   return (
     <>

@@ -114,13 +114,13 @@ export function Ledger({ accountId, balance }: { readonly accountId: string; rea
             name="ledger"
             operation="listLedger"
             input={{ id: accountId, ...filter }}
-            header={printCsvRecord(isList ? HEADER.slice(0, -1) : HEADER)}
-            toRecord={
-              isList
+            loadFormat={async () => ({
+              header: printCsvRecord(isList ? HEADER.slice(0, -1) : HEADER),
+              toRecord: isList
                 ? ({ created_at, kind, amount, ref, note, reference }: Entry) =>
                     printCsvRecord([created_at, kind, amount, ref, note ?? reference])
-                : recordEntries(balance)
-            }
+                : recordEntries(balance),
+            })}
           />
         </div>
       </FilterPanel>

@@ -23,7 +23,7 @@ export function Payments({ accountId }: { readonly accountId: string }) {
   const statuses = describeStatuses()
   const columns: Column<Payment>[] = [
     { name: t('Time'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
-    { name: t('Payment'), cell: ({ id }) => <Id id={id} /> },
+    { name: t('Payment'), from: 'wide', cell: ({ id }) => <Id id={id} /> },
     {
       name: t('Status'),
       cell: ({ state, url }) => (

@@ -1,98 +1,41 @@
 /** The call log of an account. */
 import { getRouteApi } from '@tanstack/react-router'
-import { useCallback, useEffect, useMemo, useRef } from 'react'
-import type { LogRow } from '../../../../schemas/call-log/columns.ts'
-import { LOG_CSV_HEADER, printLogCsvRecord } from '../../../../src/core/call-log/csv.ts'
+import { lazy, Suspense, useCallback, useMemo, useRef } from 'react'
 import { useKeyNames } from '../../api/key-names.ts'
-import { useGet, useList } from '../../api/read.ts'
+import { useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Drawer } from '../../ui/dialog.tsx'
+import { useShortcuts } from '../../ui/shortcuts.ts'
 import { EmptyState, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
-import { NONE } from '../../ui/text.tsx'
 import { CsvExport } from '../csv-export.tsx'
-import { FirstCall } from '../first-call/first-call.tsx'
 import { SavedViews } from '../saved-views.tsx'
-import { Charts } from './charts.tsx'
-import { CallDetail } from './detail.tsx'
-import { describeStatuses, Filters, toCallQuery } from './filters.tsx'
+import { Filters } from './filters.tsx'
 import { Log, NOT_LOGGED } from './log.tsx'
+import { toCallQuery, toListInput } from './query.ts'
 import { canTail, useTail } from './tail.ts'
 
-const PAGE_ROWS = 100
+// What the first sight of the calls does not need comes after it.
+const Charts = lazy(async () => ({ default: (await import('./charts.tsx')).Charts }))
+const CallDrawer = lazy(async () => ({ default: (await import('./drawer.tsx')).CallDrawer }))
+const FirstCall = lazy(async () => ({ default: (await import('../first-call/first-call.tsx')).FirstCall }))
+
+/** So that the rows do not move when the charts come. */
+const CHARTS_SPACE = <div className="h-65" />
+
+const loadCsvFormat = async () => {
+  const { LOG_CSV_HEADER, printLogCsvRecord } = await import('../../../../src/core/call-log/csv.ts')
+  return { header: LOG_CSV_HEADER, toRecord: printLogCsvRecord }
+}
 
 const route = getRouteApi('/signed-in/calls')
-
-/** Opens the next call with j and the previous one with k, while one is open. */
-function useSteps(isOpen: boolean, step: (by: 1 | -1) => void): void {
-  const latest = useRef(step)
-  latest.current = step
-  useEffect(() => {
-    if (!isOpen) return
-    const onKey = ({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent) => {
-      if (ctrlKey || metaKey || altKey) return
-      if (target instanceof Element && target.closest('input, textarea, select') !== null) return
-      if (key === 'j') latest.current(1)
-      if (key === 'k') latest.current(-1)
-    }
-    addEventListener('keydown', onKey)
-    return () => removeEventListener('keydown', onKey)
-  }, [isOpen])
-}
-
-interface CallDrawerProps {
-  readonly accountId: string
-  readonly id: string | undefined
-  /** The rows of the page, in their order. */
-  readonly rows: readonly LogRow[]
-}
-
-/** A call in full, with the way to its neighbors in the list. */
-function CallDrawer({ accountId, id, rows }: CallDrawerProps) {
-  const change = useChangeSearch()
-  const isOpen = id !== undefined
-  const logged = rows.filter((row) => row.id !== NOT_LOGGED)
-  const at = logged.findIndex((row) => String(row.id) === id)
-  const { data } = useGet('showCall', { id: Number(id), account_id: accountId }, { enabled: isOpen })
-  const call = logged[at] ?? data?.call
-  const find = (by: 1 | -1) => (at === -1 ? undefined : logged[at + by])
-  const step = (by: 1 | -1) => {
-    const next = find(by)
-    if (next !== undefined) change({ call: String(next.id) }, { isReplaced: true })
-  }
-  useSteps(isOpen, step)
-  const title =
-    call === undefined
-      ? t('Call')
-      : t('Call · {model} · {status}', {
-          model: call.model || NONE,
-          status: describeStatuses()[call.status][1],
-        })
-  return (
-    <Drawer title={title} isOpen={isOpen} onClose={() => change({ call: undefined })}>
-      {at !== -1 && (
-        <div className="flex gap-2">
-          <Button aria-keyshortcuts="k" disabled={find(-1) === undefined} onClick={() => step(-1)}>
-            {t('Previous')} <kbd className="ml-1 text-quiet text-xs">k</kbd>
-          </Button>
-          <Button aria-keyshortcuts="j" disabled={find(1) === undefined} onClick={() => step(1)}>
-            {t('Next')} <kbd className="ml-1 text-quiet text-xs">j</kbd>
-          </Button>
-        </div>
-      )}
-      {isOpen && <CallDetail key={id} accountId={accountId} id={id} />}
-    </Drawer>
-  )
-}
 
 export function Calls() {
   const { account_id: accountId } = useAccount()
   const { call, live, account: _, ...filters } = route.useSearch()
-  const query = toCallQuery(filters)
-  const list = useList('listCalls', { account_id: accountId, limit: PAGE_ROWS, ...query } as never)
-  const keys = useKeyNames()
+  const list = useList('listCalls', toListInput(accountId, filters))
+  const keys = useKeyNames(filters.key_id !== undefined)
   const keyNames = useMemo(() => new Map(keys.data?.keys.map(({ id, name }) => [id, name])), [keys.data])
   const { fetchNextPage } = list
   const isTailed = live !== undefined && canTail(filters)
@@ -102,7 +45,21 @@ export function Calls() {
     const logged = new Set(list.rows.map(({ request_id }) => request_id))
     return [...tail.rows.filter(({ request_id }) => !logged.has(request_id)), ...list.rows]
   }, [isTailed, tail.rows, list.rows])
+  // The charts come after the first rows, and stay.
+  const hasRows = useRef(false)
+  if (rows.length > 0) hasRows.current = true
+  const hasOpened = useRef(false)
+  if (call !== undefined) hasOpened.current = true
   const change = useChangeSearch()
+  const logged = rows.filter((row) => row.id !== NOT_LOGGED)
+  const at = logged.findIndex((row) => String(row.id) === call)
+  // While no call is open, the next one is the first.
+  const find = (by: 1 | -1) => (at === -1 && (call !== undefined || by === -1) ? undefined : logged[at + by])
+  const step = (by: 1 | -1) => {
+    const next = find(by)
+    if (next !== undefined) change({ call: String(next.id) }, { isReplaced: call !== undefined })
+  }
+  useShortcuts({ j: () => step(1), k: () => step(-1) })
   const more = useCallback(() => void fetchNextPage(), [fetchNextPage])
   return (
     <>
@@ -122,9 +79,8 @@ export function Calls() {
             <CsvExport
               name="calls"
               operation="listCalls"
-              input={{ account_id: accountId, ...query } as never}
-              header={LOG_CSV_HEADER}
-              toRecord={printLogCsvRecord}
+              input={{ account_id: accountId, ...toCallQuery(filters) }}
+              loadFormat={loadCsvFormat}
             />
           </>
         }
@@ -137,18 +93,36 @@ export function Calls() {
           <QueryState query={list} rows={12} />
           {list.isSuccess && rows.length === 0 && (
             <EmptyState title={t('No calls match.')}>
-              <FirstCall accountId={accountId} isAwaited={false} />
+              <Suspense>
+                <FirstCall accountId={accountId} isAwaited={false} />
+              </Suspense>
             </EmptyState>
           )}
           {rows.length > 0 && (
             <Log rows={rows} hasMore={list.hasNextPage} isLoading={list.isFetchingNextPage} onEnd={more} />
           )}
         </Panel>
-        {list.isSuccess && rows.length === 0 ? null : (
-          <Charts isReady={!list.isPending} accountId={accountId} filters={filters} />
+        {list.isSuccess && rows.length === 0 ? null : hasRows.current ? (
+          <Suspense fallback={CHARTS_SPACE}>
+            <Charts isReady={!list.isPending} accountId={accountId} filters={filters} />
+          </Suspense>
+        ) : (
+          CHARTS_SPACE
         )}
       </div>
-      <CallDrawer accountId={accountId} id={call} rows={rows} />
+      {hasOpened.current && (
+        <Suspense>
+          <CallDrawer
+            accountId={accountId}
+            id={call}
+            row={logged[at]}
+            neighbors={
+              at === -1 ? null : { hasNext: find(1) !== undefined, hasPrevious: find(-1) !== undefined }
+            }
+            onStep={step}
+          />
+        </Suspense>
+      )}
     </>
   )
 }

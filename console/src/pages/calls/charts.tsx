@@ -1,20 +1,25 @@
 /** Charts of the calls that match the filters: number by status, cost and duration. */
 import { useMemo } from 'react'
-import { CALL_STATUSES } from '../../../../schemas/call-log/row.ts'
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
-import { useChangeSearch } from '../../change-search.ts'
 import { printDay, printShortCount, readZoneName, toDayStart } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { CostChart, LatencyChart } from '../../ui/call-charts.tsx'
 import { Chart } from '../../ui/chart.tsx'
-import { type CallFilters, describeStatuses, toCallQuery } from './filters.tsx'
+import { useZoom } from '../filters.tsx'
+import { type CallFilters, describeStatuses, toCallQuery } from './query.ts'
 
 type CallSeries = AnswerOf<'seriesOfCalls'>
 const MAX_STEPS = 500
 const DAY_SECONDS = 86_400
 /** Success and failure differ for the color-blind too, so success is not green. */
-const STATUS_TONES = { success: 'series-1', error: 'bad', interrupted: 'warn', rejected: 'quiet' } as const
+const STATUS_TONES = {
+  success: 'series-1',
+  error: 'series-bad',
+  interrupted: 'series-warn',
+  rejected: 'series-other',
+} as const
+const LISTED_STATUSES = Object.keys(STATUS_TONES) as (keyof typeof STATUS_TONES)[]
 
 /** Returns every step from the first call on. A step without calls counts zero. Days may have 23 or 25 hours. */
 function listSteps({ period_from, period_to, bucket_seconds, data }: CallSeries) {
@@ -44,7 +49,7 @@ interface ChartsProps {
 
 export function Charts({ isReady, accountId, filters }: ChartsProps) {
   const { order: _, ...narrowing } = toCallQuery(filters)
-  const change = useChangeSearch()
+  const onZoom = useZoom()
   const series = useGet('seriesOfCalls', {
     account_id: accountId,
     ...narrowing,
@@ -54,15 +59,12 @@ export function Charts({ isReady, accountId, filters }: ChartsProps) {
   const times = useMemo(() => shown.map(({ at }) => at), [shown])
   const points = shown.map(({ point }) => point)
   const statuses = describeStatuses()
-  const toInstant = (seconds: number) => new Date(Math.round(seconds) * 1000).toISOString()
-  const zoom = (from: number, to: number) =>
-    change({ period: undefined, from: toInstant(from), to: toInstant(to) })
   const common = {
     query: isReady ? series : { ...series, isPending: true },
     times,
     points,
     bucketSeconds: series.data?.bucket_seconds,
-    onZoom: zoom,
+    onZoom,
   }
   return (
     <div className="grid gap-4 lg:grid-cols-3">
@@ -71,7 +73,7 @@ export function Charts({ isReady, accountId, filters }: ChartsProps) {
         {...common}
         print={printShortCount}
         isStacked
-        series={CALL_STATUSES.map((status) => {
+        series={LISTED_STATUSES.map((status) => {
           const values = points.map((point) => point?.by_status[status] ?? 0)
           return { name: statuses[status][1], kind: 'bars', tone: STATUS_TONES[status], values } as const
         })}

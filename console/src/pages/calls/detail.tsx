@@ -10,7 +10,7 @@ import { t } from '../../i18n.ts'
 import { Fact, FactPanel, Panel, QueryState, StatusBadge } from '../../ui/states.tsx'
 import { Code, CodeBlock, CopyButton, Id, Money, Time } from '../../ui/text.tsx'
 import { RefundButton, RefundFact } from '../refund.tsx'
-import { describeStatuses } from './filters.tsx'
+import { describeStatuses } from './query.ts'
 
 type Call = AnswerOf<'showCall'>
 

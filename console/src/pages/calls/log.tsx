@@ -3,34 +3,29 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, useRef, useSyncExternalStore } from 'react'
+import { useEffect, useRef } from 'react'
 import type { PublicModel } from '../../../../schemas/accounts/models.ts'
 import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import { catalogQuery } from '../../api/catalog.ts'
-import { nameInZone, printNumber } from '../../format.ts'
+import { printNumber } from '../../format.ts'
 import { t } from '../../i18n.ts'
+import { useMedia } from '../../ui/media.ts'
 import { StatusBadge } from '../../ui/states.tsx'
+import { type Column, Grid } from '../../ui/table.tsx'
+import { useCompact } from '../../ui/table-layout.ts'
 import { Money, NONE, Time } from '../../ui/text.tsx'
 import { printUnits } from '../../ui/units.ts'
-import { describeStatuses } from './filters.tsx'
+import { describeStatuses } from './query.ts'
 
 /** The id of a call that is not in the log yet: its request id finds it. */
 export const NOT_LOGGED = 0
 
 const ROW_PX = 40
+const COMPACT_ROW_PX = 32
 const CARD_PX = 84
 const OVERSCAN_ROWS = 12
 /** Below this width each call is a card. */
 const NARROW = matchMedia('(max-width: 639px)')
-
-const useIsNarrow = (): boolean =>
-  useSyncExternalStore(
-    (onChange) => {
-      NARROW.addEventListener('change', onChange)
-      return () => NARROW.removeEventListener('change', onChange)
-    },
-    () => NARROW.matches,
-  )
 
 /** Prints the usage: tokens in and out, or units such as images. */
 const printUsage = (row: LogRow, models: readonly PublicModel[]): string => {
@@ -48,18 +43,24 @@ interface LogProps {
 }
 
 export function Log({ rows, hasMore, isLoading, onEnd }: LogProps) {
-  const { data: models = [] } = useQuery(catalogQuery)
-  const isNarrow = useIsNarrow()
+  // The catalog says in which units a model counts.
+  const { data: models = [] } = useQuery({
+    ...catalogQuery,
+    enabled: rows.some(({ unit_type }) => unit_type !== null),
+  })
+  const isNarrow = useMedia(NARROW)
+  const isCompact = useCompact()
+  const rowPx = isNarrow ? CARD_PX : isCompact ? COMPACT_ROW_PX : ROW_PX
   const box = useRef<HTMLDivElement>(null)
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => box.current,
-    estimateSize: () => (isNarrow ? CARD_PX : ROW_PX),
+    estimateSize: () => rowPx,
     overscan: OVERSCAN_ROWS,
   })
   useEffect(() => {
-    if (isNarrow !== undefined) virtual.measure()
-  }, [isNarrow, virtual])
+    if (rowPx > 0) virtual.measure()
+  }, [rowPx, virtual])
   const shown = virtual.getVirtualItems()
   const last = shown.at(-1)?.index ?? 0
   const isAtEnd = hasMore && !isLoading && last >= rows.length - OVERSCAN_ROWS
@@ -70,7 +71,11 @@ export function Log({ rows, hasMore, isLoading, onEnd }: LogProps) {
   const after = virtual.getTotalSize() - (shown.at(-1)?.end ?? 0)
   const inView = shown.map(({ index }) => rows[index]!)
   return (
-    <section ref={box} aria-label={t('Calls')} className="isolate max-h-[70vh] overflow-auto rounded-lg">
+    <section
+      ref={box}
+      aria-label={t('Calls')}
+      className="@container isolate max-h-[75vh] overflow-auto rounded-lg"
+    >
       {isNarrow ? (
         <ul style={{ paddingTop: before, paddingBottom: after }}>
           {inView.map((row) => (
@@ -78,78 +83,21 @@ export function Log({ rows, hasMore, isLoading, onEnd }: LogProps) {
           ))}
         </ul>
       ) : (
-        <CallTable
-          rows={inView}
-          rowCount={hasMore ? -1 : rows.length}
-          space={{ before, after }}
+        <Grid
+          isAdjustable
+          caption={t('Calls')}
           // Most accounts never name a session.
-          hasSession={rows.some(({ session_id }) => session_id !== null)}
-          models={models}
+          columns={listColumns(
+            models,
+            rows.some(({ session_id }) => session_id !== null),
+          )}
+          rows={inView}
+          toKey={({ request_id }) => request_id}
+          unseen={{ before, after, count: hasMore ? -1 : rows.length }}
         />
       )}
     </section>
   )
-}
-
-interface CallTableProps {
-  /** Those in view. */
-  readonly rows: readonly LogRow[]
-  readonly rowCount: number
-  readonly space: { readonly before: number; readonly after: number }
-  readonly hasSession: boolean
-  readonly models: readonly PublicModel[]
-}
-
-/** On a narrower page the less important columns are left out; the call in full has them. */
-const WIDE_ONLY = 'hidden xl:table-cell'
-/** Sessions take the place of keys. */
-const chooseKeyWidth = (hasSession: boolean) => (hasSession ? 'hidden 2xl:table-cell' : WIDE_ONLY)
-
-function CallTable({ rows, rowCount, space, hasSession, models }: CallTableProps) {
-  const columns = [
-    { name: nameInZone(t('Time')), width: 'w-44' },
-    { name: t('Status'), width: 'w-32' },
-    { name: t('Model'), width: '' },
-    ...(hasSession ? [{ name: t('Session'), width: `w-32 ${WIDE_ONLY}` }] : []),
-    { name: t('Key'), width: `w-36 ${chooseKeyWidth(hasSession)}` },
-    { name: t('Used'), width: `w-36 text-right ${WIDE_ONLY}` },
-    { name: t('Duration'), width: 'w-28 text-right' },
-    { name: t('Cost'), width: 'w-32 text-right' },
-  ]
-  return (
-    <table className="w-full table-fixed text-left" aria-rowcount={rowCount}>
-      <thead className="sticky top-0 z-1 border-line border-b bg-surface text-quiet text-sm">
-        <tr>
-          {columns.map(({ name, width }) => (
-            <th key={name} scope="col" className={`truncate px-3 py-2 font-medium ${width}`} title={name}>
-              {name}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        <Space px={space.before} columns={columns.length} />
-        {rows.map((row) => (
-          <Row key={row.request_id} row={row} models={models} hasSession={hasSession} />
-        ))}
-        <Space px={space.after} columns={columns.length} />
-      </tbody>
-    </table>
-  )
-}
-
-/** Takes the space of rows that are not in view. */
-const Space = ({ px, columns }: { px: number; columns: number }) =>
-  px > 0 && (
-    <tr>
-      <td colSpan={columns} style={{ height: px }} />
-    </tr>
-  )
-
-interface RowProps {
-  readonly row: LogRow
-  readonly models: readonly PublicModel[]
-  readonly hasSession: boolean
 }
 
 /** A call that was refused at once took no time worth a number. */
@@ -170,7 +118,12 @@ const CallLink = ({ row }: { readonly row: LogRow }) => (
   </Link>
 )
 
-const Card = ({ row, models }: Omit<RowProps, 'hasSession'>) => (
+interface CardProps {
+  readonly row: LogRow
+  readonly models: readonly PublicModel[]
+}
+
+const Card = ({ row, models }: CardProps) => (
   <li className="relative flex h-[84px] flex-col justify-center gap-1 border-line border-b px-3 hover:bg-raised">
     <span className="flex items-center justify-between gap-3">
       <strong className="truncate font-medium">{row.model}</strong>
@@ -190,31 +143,54 @@ const Card = ({ row, models }: Omit<RowProps, 'hasSession'>) => (
   </li>
 )
 
-const Row = ({ row, models, hasSession }: RowProps) => (
-  <tr className="relative h-10 border-line border-b whitespace-nowrap hover:bg-raised">
-    <td className="px-3">
-      <CallLink row={row} />
-    </td>
-    <td className="px-3">
-      <StatusBadge statuses={describeStatuses()} status={row.status} />
-      {row.call_count > 1 && <span className="ml-1 text-quiet text-xs">×{row.call_count}</span>}
-    </td>
-    <td className="truncate px-3" title={row.error_message ?? row.model}>
-      {row.model}
-      {row.error_code && <span className="ml-2 text-bad text-xs">{row.error_code}</span>}
-    </td>
-    {hasSession && (
-      <td className={`truncate px-3 text-quiet ${WIDE_ONLY}`} title={row.session_id ?? undefined}>
-        {row.session_id}
-      </td>
-    )}
-    <td className={`truncate px-3 text-quiet ${chooseKeyWidth(hasSession)}`} title={row.key_prefix}>
-      {row.key_name}
-    </td>
-    <td className={`px-3 text-right ${WIDE_ONLY}`}>{printUsage(row, models)}</td>
-    <td className="px-3 text-right">{printTook(row)}</td>
-    <td className="px-3 text-right">
-      <Money amount={row.cost} />
-    </td>
-  </tr>
-)
+/** On a narrower page the less important columns are left out; the call in full has them. */
+const listColumns = (models: readonly PublicModel[], hasSession: boolean): Column<LogRow>[] => [
+  { name: t('Time'), isTime: true, width: 176, cell: (row) => <CallLink row={row} /> },
+  {
+    name: t('Status'),
+    width: 128,
+    cell: ({ status, call_count }) => (
+      <>
+        <StatusBadge statuses={describeStatuses()} status={status} />
+        {call_count > 1 && <span className="ml-1 text-quiet text-xs">×{call_count}</span>}
+      </>
+    ),
+  },
+  {
+    name: t('Model'),
+    cell: ({ model, error_code, error_message }) => (
+      <span title={error_message ?? model}>
+        {model}
+        {error_code && <span className="ml-2 text-bad text-xs">{error_code}</span>}
+      </span>
+    ),
+  },
+  ...(hasSession
+    ? [
+        {
+          name: t('Session'),
+          width: 128,
+          from: 'wide',
+          cell: ({ session_id }: LogRow) => (
+            <span className="text-quiet" title={session_id ?? undefined}>
+              {session_id}
+            </span>
+          ),
+        } as const,
+      ]
+    : []),
+  {
+    name: t('Key'),
+    width: 144,
+    // Sessions take the place of keys.
+    from: hasSession ? 'widest' : 'wide',
+    cell: ({ key_name, key_prefix }) => (
+      <span className="text-quiet" title={key_prefix}>
+        {key_name}
+      </span>
+    ),
+  },
+  { name: t('Used'), width: 144, isNumber: true, from: 'wide', cell: (row) => printUsage(row, models) },
+  { name: t('Duration'), width: 112, isNumber: true, from: 'medium', cell: printTook },
+  { name: t('Cost'), width: 128, isNumber: true, cell: ({ cost }) => <Money amount={cost} /> },
+]

@@ -6,8 +6,8 @@ import type { LiveCall } from '../../../../schemas/management/live.ts'
 import { linkTo } from '../../api/client.ts'
 import { useKeyNames } from '../../api/key-names.ts'
 import { type LiveState, useLive } from '../../api/live.ts'
-import type { CallFilters } from './filters.tsx'
 import { NOT_LOGGED } from './log.tsx'
+import type { CallFilters } from './query.ts'
 
 /** Older ones are read from the log. */
 const KEPT = 500
@@ -26,21 +26,13 @@ interface TailProps {
   onGap(): void
 }
 
+/** What the tail can filter by, and what is no filter of it. */
+const TAILED: ReadonlySet<string> = new Set(['model', 'status', 'key_id', 'period', 'order'])
+
 /** Returns whether the tail can apply all these filters. */
-export const canTail = ({
-  from,
-  to,
-  ref,
-  unit_type,
-  error_code,
-  session_id,
-  model_part,
-  key_part,
-  order,
-}: CallFilters): boolean =>
-  [from, to, ref, unit_type, error_code, session_id, model_part, key_part].every(
-    (filter) => filter === undefined,
-  ) && order !== 'asc'
+export const canTail = (filters: CallFilters): boolean =>
+  filters.order !== 'asc' &&
+  Object.entries(filters).every(([name, value]) => value === undefined || TAILED.has(name))
 
 export function useTail({ accountId, filters, isOn, onGap }: TailProps): Tail {
   const [calls, setCalls] = useState<readonly LiveCall[]>([])
@@ -51,7 +43,7 @@ export function useTail({ accountId, filters, isOn, onGap }: TailProps): Tail {
     setWatched(url)
     setCalls([])
   }
-  const keys = useKeyNames()
+  const keys = useKeyNames(isOn)
   const state = useLive(isOn ? url : null, ['call', 'gap'], (name, data) => {
     if (name === 'gap') onGap()
     else setCalls((before) => [data as LiveCall, ...before].slice(0, KEPT))

@@ -117,6 +117,7 @@ export function Keys() {
     { name: t('Status'), cell: (key) => <KeyStatus item={key} /> },
     {
       name: t('Models'),
+      from: 'wide',
       cell: ({ allowed_models: models }) =>
         models === null ? t('All') : <span title={models.join(', ')}>{models.length}</span>,
     },
@@ -127,11 +128,12 @@ export function Keys() {
     },
     {
       name: t('Spent of cap'),
+      from: 'wide',
       isNumber: true,
       cell: ({ spent, spend_cap: cap }) => (cap === null ? NONE : <CapBar spent={spent ?? '0'} cap={cap} />),
     },
-    { name: t('Last used'), cell: ({ id }) => lastUsed.get(id) ?? NONE },
-    { name: t('Created'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Last used'), from: 'wide', cell: ({ id }) => lastUsed.get(id) ?? NONE },
+    { name: t('Created'), isTime: true, from: 'wide', cell: ({ created_at }) => <Time at={created_at} /> },
     {
       name: t('Actions'),
       cell: (key) =>

@@ -103,7 +103,9 @@ function BaseList({ bases, mayChange }: BaseListProps) {
             />
           </EmptyState>
         )}
-        {rows.length > 0 && <Table caption={t('Knowledge bases')} columns={columns} rows={rows} />}
+        {rows.length > 0 && (
+          <Table isAdjustable caption={t('Knowledge bases')} columns={columns} rows={rows} />
+        )}
       </Panel>
       {dialog === 'create' && <CreateDialog onClose={() => setDialog(null)} />}
       {dialog === 'upload' && (

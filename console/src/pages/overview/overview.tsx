@@ -94,7 +94,12 @@ function Course({ points }: { readonly points: readonly OverviewData[] }) {
         print={printShortCount}
         series={[
           { name: t('All'), kind: 'line', tone: 'series-1', values: computeRates(({ calls }) => calls) },
-          { name: t('Failed'), kind: 'line', tone: 'bad', values: computeRates(({ failed }) => failed) },
+          {
+            name: t('Failed'),
+            kind: 'line',
+            tone: 'series-bad',
+            values: computeRates(({ failed }) => failed),
+          },
         ]}
       />
       <LatencyChart times={times} points={points} />

@@ -8,7 +8,7 @@ type Day = ServiceStatus['models'][number]['days'][number]
 const FAILING_BELOW = 50
 const DEGRADED_BELOW = 95
 
-/** Bars differ in height too: colors alone say nothing to some. */
+/** Bars differ in height too: some readers cannot tell the colors apart. */
 function chooseBar(rate: number | null): string {
   if (rate === null) return 'h-1/6 bg-edge'
   if (rate < FAILING_BELOW) return 'h-2/5 bg-bad'

@@ -59,8 +59,8 @@ const listColumns = (mayChange: boolean): Column<Token>[] => [
     ),
   },
   { name: t('Status'), cell: (token) => <TokenStatus {...token} /> },
-  { name: t('Scopes'), cell: ({ scopes }) => scopes.join(', ') },
-  { name: t('Created'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  { name: t('Scopes'), from: 'wide', cell: ({ scopes }) => scopes.join(', ') },
+  { name: t('Created'), isTime: true, from: 'wide', cell: ({ created_at }) => <Time at={created_at} /> },
   { name: t('Last used'), isTime: true, cell: ({ last_used_at }) => <Time at={last_used_at} none="" /> },
   { name: t('Expires'), isTime: true, cell: ({ expires_at }) => <Time at={expires_at} none={t('Never')} /> },
   {

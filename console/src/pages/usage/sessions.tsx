@@ -68,7 +68,13 @@ export function Sessions({ input, isReady, frame }: AccountReportProps) {
                 />
               </EmptyState>
             ) : (
-              <Table caption={t('Sessions')} columns={columns} rows={data} toKey={(row) => row.session_id} />
+              <Table
+                isAdjustable
+                caption={t('Sessions')}
+                columns={columns}
+                rows={data}
+                toKey={(row) => row.session_id}
+              />
             )}
           </Panel>
           {has_more && (

@@ -30,7 +30,7 @@ const AFTER = 3
 /** Objects and arrays inside one another; a text that is a scalar has none. Later code may be recursive. */
 export const MAX_JSON_LEVELS = scanner.MAX_LEVELS.value
 
-/** The digits of a number of so many bytes make one that is exact. */
+/** The digits of a number of at most this many bytes make one that is exact. */
 const PLAIN_NUMBER_BYTES = 15
 const POWERS_OF_TEN = Array.from({ length: PLAIN_NUMBER_BYTES }, (_, power) => 10 ** power)
 const MINUS = 0x2d

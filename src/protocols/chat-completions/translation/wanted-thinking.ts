@@ -53,7 +53,7 @@ const READERS: readonly (readonly [field: string, read: (request: LooseObject) =
 ]
 
 function vendorDepth({ type, budget_tokens: tokens }: LooseObject): Depth | null {
-  // Between calls of tools alone is the least that some models of the messages protocol can.
+  // Some models of the messages protocol always reason between calls of tools: this is their least.
   if (type === 'disabled' || type === 'between_tools') return { type: 'off' }
   if (type === 'adaptive' || type === 'auto') return { type: 'adaptive' }
   return type === 'enabled' ? toBudget(tokens) : null
@@ -63,7 +63,7 @@ function reasoningDepth({ effort, max_tokens: tokens, enabled, exclude }: LooseO
   if (enabled === false) return { type: 'off' }
   if (typeof effort === 'string') return toEffort(effort)
   if (isBudget(tokens)) return toBudget(tokens)
-  // It only sets how the reasoning is shown: that alone requests none.
+  // It only sets how reasoning is shown, and requests none.
   return enabled === true || exclude === undefined ? { type: 'effort', effort: DEFAULT_EFFORT } : null
 }
 

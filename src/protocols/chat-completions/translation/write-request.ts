@@ -36,7 +36,7 @@ export function writeCompletionRequest(
   nameSettings(settings, ['topK'], dropped)
   const cacheKey = readCacheKey(conversation, dropped)
   const limit = call.outputLimit ?? outputCeiling
-  const tools = allowedTools(conversation).flatMap((tool) => writeTool(tool, dropped))
+  const tools = listAllowedTools(conversation).flatMap((tool) => writeTool(tool, dropped))
   const wire = {
     model: upstreamModel,
     messages: [
@@ -188,7 +188,7 @@ function writeTool(tool: OfferedTool, dropped: DroppedFields): LooseObject[] {
 }
 
 /** Returns all tools, or those to which the choice is limited: few upstreams take such a choice. */
-function allowedTools({ tools, toolChoice }: Conversation): readonly OfferedTool[] {
+function listAllowedTools({ tools, toolChoice }: Conversation): readonly OfferedTool[] {
   const choice = toolChoice?.value
   if (typeof choice !== 'object' || !('allowed' in choice)) return tools
   return tools.filter((tool) => 'name' in tool && choice.allowed.includes(tool.name))

@@ -1,4 +1,4 @@
-/** Writes tools and the choice among them for the generate-content protocol. See docs/translation.md, "Tools". */
+/** Writes tools and the choice among them for generate-content. See docs/translation.md, "Any two protocols". */
 import type { Conversation, OfferedTool, ToolChoice } from '../../../../schemas/chat/conversation.ts'
 import { findProvider } from '../../../channels/providers/presets.ts'
 import { type DroppedFields, nameSearchOptions } from '../../translate/dropped-fields.ts'
@@ -33,7 +33,7 @@ export function writeTools(
   const isStrict = asked.some((tool) => tool.type === 'function' && tool.isStrict)
   if (isStrict && !family.takesValidatedCalls) dropped.add('strict')
   const { declared, searches } = writeEach(asked, family, dropped)
-  const offered = allowedFunctions(declared, choice)
+  const offered = listAllowedFunctions(declared, choice)
   const mayCombine = offered.length === 0 || family.combinesTools
   if (searches && allowsSearch(choice) && !mayCombine)
     dropped.add('web_search', 'not together with functions for this model')
@@ -91,7 +91,7 @@ function parameters(schema: Sent | null, family: ModelFamily): object {
 }
 
 /** Returns all functions, or those to which the choice is limited. */
-function allowedFunctions(declared: readonly Sent[], choice: ToolChoice | null): readonly Sent[] {
+function listAllowedFunctions(declared: readonly Sent[], choice: ToolChoice | null): readonly Sent[] {
   if (choice === null || typeof choice === 'string' || !('allowed' in choice)) return declared
   const names = new Set<unknown>(choice.allowed)
   return declared.filter(({ name }) => names.has(name))

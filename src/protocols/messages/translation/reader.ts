@@ -9,7 +9,7 @@ import type { UsageReport } from '../../answer/reported-usage.ts'
 import { unreadableEvent } from '../../answer/request-errors.ts'
 import { isObject, type LooseObject, parseFields, toFields, toText } from '../../loose.ts'
 import type { PartReader } from '../../translate/stream.ts'
-import { METRICS_FIELD, MessagesUsage } from '../usage.ts'
+import { METRICS_FIELD, MessagesUsage, REFUSAL, readBlock, readCategory } from '../usage.ts'
 import { ANSWER_TOOL } from './output-format.ts'
 
 type Emit = (part: Part) => void
@@ -135,6 +135,7 @@ export class MessagesReader implements PartReader {
   }
 
   #usageReport(value: unknown, emit: Emit): void {
+    if (this.#stopReason === REFUSAL) this.#usage.refuse(readCategory(this.#stopDetails))
     this.usage = value
     this.#take(this.#usage.report(value), emit)
   }
@@ -168,8 +169,7 @@ export class MessagesReader implements PartReader {
       sources: new Map<string, string>(),
     }
     this.#blocks.set(index, opened)
-    const [type, toolName] = [toText(block.type), toText(block.name)]
-    this.#usage.blockBegins({ type, name: toolName, contentType: toText(toFields(block.content).type) })
+    this.#usage.blockBegins(readBlock(block))
     for (const citation of Array.isArray(block.citations) ? block.citations : []) cite(opened, citation)
     if (toolIndex !== null) {
       const [id, name] = [toText(block.id), toText(block.name)]

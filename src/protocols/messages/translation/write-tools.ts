@@ -1,4 +1,4 @@
-/** Writes tools and the choice among them for the messages protocol. See docs/translation.md, "Tools". */
+/** Writes tools and the choice among them for messages. See docs/translation.md, "Any two protocols". */
 import type { Conversation, OfferedTool, ToolChoice } from '../../../../schemas/chat/conversation.ts'
 import { invalidField } from '../../request/client-json.ts'
 import { type DroppedFields, nameSearchOptions } from '../../translate/dropped-fields.ts'
@@ -33,7 +33,7 @@ export function writeTools(
   const strict = family.takesSchemas ? new StrictTools() : null
   const offered = asked.tools.flatMap((tool) => writeTool(tool, strict, dropped))
   const choice = asked.toolChoice?.value ?? null
-  const tools = allowedTools(offered, choice)
+  const tools = listAllowedTools(offered, choice)
   if (tools.length > 0) return { tools, choice: writeChoice(asked, family, dropped) }
   if (choice !== null && choice !== 'auto' && choice !== 'none')
     dropped.add('tool_choice', 'there is no tool to choose')
@@ -104,7 +104,7 @@ function writeSearch(tool: Search, dropped: DroppedFields): Sent {
 }
 
 /** Returns all tools, or those to which the choice is limited. */
-function allowedTools(tools: readonly Sent[], choice: ToolChoice | null): readonly Sent[] {
+function listAllowedTools(tools: readonly Sent[], choice: ToolChoice | null): readonly Sent[] {
   if (choice === null || typeof choice === 'string' || !('allowed' in choice)) return tools
   const names = new Set<unknown>(choice.allowed)
   return tools.filter(({ name }) => names.has(name))

@@ -21,7 +21,7 @@ interface OpenItem {
   readonly type: string
   /** The number of the call; -1 for an item that is none. */
   readonly call: number
-  /** Its text or arguments have come in pieces. */
+  /** Its text or arguments have arrived in pieces. */
   hasPieces: boolean
 }
 

@@ -39,7 +39,7 @@ export interface GatewayJournal {
   start(credentials: Credentials): void
   /** Resolves when the settlements of an earlier run are booked, or when the time to wait for them is over. */
   awaitCaughtUp(): Promise<void>
-  /** Books at once what ended before in any of so many gateway processes. Resolves then, or when the time for it is over. */
+  /** Books at once what ended earlier in any gateway process. Resolves then, or when the time for it is over. */
   bookEnded(processes: number): Promise<void>
   /** Returns the reason why calls cannot be taken, or null. */
   unreadiness(): string | null

@@ -17,13 +17,13 @@ import {
   readNextMasterKey,
 } from '../../../../src/postgres/accounts/master-key.ts'
 import { type Database, openDatabase } from '../../../../src/postgres/database.ts'
-import { migratedDatabase, startEngines } from '../../../support/engines.ts'
+import { migratedDatabase } from '../../../support/engines.ts'
 import { until } from '../../../support/eventually.ts'
 import { readText } from '../../../support/source-files.ts'
 import { ENTRY } from '../../cli/support.ts'
-import { newAccount, openFresh, startDatabase } from '../support.ts'
+import { newAccount, openFresh, sharePostgres, startDatabase } from '../support.ts'
 
-const engines = await startEngines(t, { only: ['postgres'] })
+const engines = await sharePostgres()
 
 t.test('key found sealed revealed', async (t) => {
   const { database, sql, url } = await openFresh(t, engines)
@@ -1053,7 +1053,6 @@ t.test('every table of operations is audited', async (t) => {
 
 t.test('master key is replaced', async (t) => {
   // Replacing the master key: everything opens with the new one, and a process with the former one serves on.
-  const { engines } = await startDatabase(t)
 
   t.test('the new master key opens what the former one sealed, and finds what it hashed', async (t) => {
     const { database, url, sql } = await openFresh(t, engines)

@@ -3,12 +3,11 @@ import t from 'tap'
 import type { Difference } from '../../../../src/postgres/billing/audit-report.ts'
 import type { Sql } from '../../../../src/postgres/connection.ts'
 import type { Database } from '../../../../src/postgres/database.ts'
-import { startEngines } from '../../../support/engines.ts'
 import { makeOld, unguarded } from '../partition-support.ts'
-import { newAccount, openFresh, settlement } from '../support.ts'
+import { newAccount, openFresh, settlement, sharePostgres } from '../support.ts'
 import { giveBack, hold, settle } from '../tasks/support.ts'
 
-const engines = await startEngines(t, { only: ['postgres'] })
+const engines = await sharePostgres()
 
 t.test('audit finds planted errors', async (t) => {
   const { database: sound } = await openFresh(t, engines)

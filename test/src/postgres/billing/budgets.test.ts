@@ -4,12 +4,11 @@ import t, { type Test } from 'tap'
 import { BUDGET_PERIODS, type Budget, type BudgetPeriod } from '../../../../schemas/accounts/budget.ts'
 import { newId } from '../../../../src/core/keys/ids.ts'
 import { CAP_RESERVATION_MINUTES } from '../../../../src/postgres/billing/caps.ts'
-import { startEngines } from '../../../support/engines.ts'
-import { newAccount, openFresh, settlement } from '../support.ts'
+import { newAccount, openFresh, settlement, sharePostgres } from '../support.ts'
 import { created, giveBack, newVideo, settle } from '../tasks/support.ts'
 import { periodStart, ZONES } from './local-periods.ts'
 
-const engines = await startEngines(t, { only: ['postgres'] })
+const engines = await sharePostgres()
 
 t.test('budget periods begin at local midnight', async (t) => {
   // PostgreSQL finds the same beginnings of periods as ICU, where clocks are changed too, and periods leave no gap.

@@ -15,10 +15,10 @@ import { Random } from '../../../simulation/random.ts'
 import { startEngines } from '../../../support/engines.ts'
 import { eventually, until } from '../../../support/eventually.ts'
 import { usageText } from '../../../support/usage-text.ts'
-import { newAccount, openFresh, reserveCap, settlement } from '../support.ts'
+import { newAccount, openFresh, reserveCap, settlement, sharePostgres } from '../support.ts'
 import { created, giveBack, hold, move, newVideo, settle } from '../tasks/support.ts'
 
-const engines = await startEngines(t, { only: ['postgres'] })
+const engines = await sharePostgres()
 
 t.test('top up has a minimum', async (t) => {
   const { database } = await openFresh(t, engines)
@@ -942,6 +942,7 @@ t.test('wallet reservations hold over processes', async (t) => {
 })
 
 t.test('holds exact after restart', async (t) => {
+  const engines = await startEngines(t, { only: ['postgres'] })
   const { database, sql, openAnother } = await openFresh(t, engines)
   const CREDIT = 100_000_000_000n
 

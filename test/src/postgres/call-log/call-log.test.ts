@@ -7,13 +7,12 @@ import { withSharedIds } from '../../../../src/core/call-log/shared-ids.ts'
 import { newId } from '../../../../src/core/keys/ids.ts'
 import type { CopyRange } from '../../../../src/postgres/call-log/copy.ts'
 import { type Database, openDatabase } from '../../../../src/postgres/database.ts'
-import { startEngines } from '../../../support/engines.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { usageText } from '../../../support/usage-text.ts'
 import { relayTo } from '../relay.ts'
-import { newAccount, openFresh, settlement } from '../support.ts'
+import { newAccount, openFresh, settlement, sharePostgres } from '../support.ts'
 
-const engines = await startEngines(t, { only: ['postgres'] })
+const engines = await sharePostgres()
 
 t.test('ids reveal no volume', async (t) => {
   // Customers see the ids of their calls: nobody may read from them how many calls others make.

@@ -7,12 +7,11 @@ import { connect, type Sql } from '../../../../src/postgres/connection.ts'
 import { importPages } from '../../../../src/postgres/knowledge/import.ts'
 import { searchPages } from '../../../../src/postgres/knowledge/search.ts'
 import type { PageDraft } from '../../../../src/postgres/knowledge/types.ts'
-import { startEngines } from '../../../support/engines.ts'
-import { newAccount, openFresh } from '../support.ts'
+import { newAccount, openFresh, sharePostgres } from '../support.ts'
 import { addBase, addPages, indexing, openPages, readable, titlesOf } from './search-support.ts'
 import { draft, importAll } from './wiki-support.ts'
 
-const engines = await startEngines(t, { only: ['postgres'] })
+const engines = await sharePostgres()
 
 t.test('wiki links and tags', async (t) => {
   const { database, sql } = await openFresh(t, engines)

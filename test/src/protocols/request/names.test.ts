@@ -447,10 +447,9 @@ t.test('fields that are not the clients', async (t) => {
   const DEAR: Readonly<Record<ChatProtocol, Readonly<Record<string, readonly unknown[]>>>> = {
     'chat-completions': {
       service_tier: ['Priority', 7],
-      prediction: [{ type: 'content', content: 'x' }],
       speed: ['fast'],
     },
-    responses: { service_tier: [{}], prediction: [{}], speed: ['fast'] },
+    responses: { service_tier: [{}], speed: ['fast'] },
     messages: {
       service_tier: [['priority']],
       ...{ speed: ['turbo'], inference_geo: ['us'], compaction: [{ type: 'auto' }] },
@@ -467,7 +466,11 @@ t.test('fields that are not the clients', async (t) => {
     'generate-content': ['serviceTier', 'service_tier'],
   }
   const USUAL: Readonly<Record<ChatProtocol, readonly object[]>> = {
-    'chat-completions': [{ service_tier: 'auto' }, { service_tier: 'default' }, { prediction: null }],
+    'chat-completions': [
+      { service_tier: 'auto' },
+      { service_tier: 'default' },
+      { prediction: { type: 'content', content: 'x' } },
+    ],
     responses: [{ service_tier: 'auto' }, { service_tier: 'default' }],
     messages: [{ service_tier: 'auto' }, { service_tier: 'standard_only' }, { speed: 'standard' }],
     'generate-content': [{ serviceTier: 'standard' }, { serviceTier: 'unspecified' }, { service_tier: null }],

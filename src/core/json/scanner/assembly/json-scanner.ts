@@ -64,7 +64,7 @@ let refusal: i32 = REFUSED
 /** Marks of numbers: one may have more digits than a double, or an exponent; one has a point, or is minus zero. */
 export const LONG_NUMBER: i32 = 1
 const ODD_NUMBER: i32 = 2
-/** So many bytes of a number have no more digits than a double. */
+/** A number of at most this many bytes has no more digits than a double. */
 const PLAIN_BYTES: usize = 15
 let numberMarks: i32 = 0
 
