@@ -300,7 +300,10 @@ t.test('the estimate is reserved over all processes', async (t) => {
 
   t.test('a refusal is tried three times: another call may just have ended', async (t) => {
     const late = reservations({ wallet: [false, false, true] })
-    t.equal(await run(late.deps, admitted(true)), 'admitted')
+    const running = run(late.deps, admitted(true))
+    for (let turn = 0; turn < 20; turn++) await null
+    t.same(late.asked, [WALLET], 'not at once')
+    t.equal(await running, 'admitted')
     t.same(late.asked, [WALLET, WALLET, WALLET])
     const { deps, asked } = reservations({ wallet: [false, false, false] })
     const call = admitted(true)

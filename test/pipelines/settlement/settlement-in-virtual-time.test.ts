@@ -102,7 +102,7 @@ t.test('retries', async (t) => {
   t.test(
     'a failure is tried again after 50 ms, then twice as late, up to 2 s; an outage is logged once',
     async (t) => {
-      const { time, log, logged, scheduler, pass } = startClock()
+      const { time, log, logged, details, scheduler, pass } = startClock()
       const outage = new OutageLog(log, 'Work')
       const tries: number[] = []
       const done: string[] = []
@@ -119,6 +119,7 @@ t.test('retries', async (t) => {
       t.same(tries, [0, 50, 150, 350, 750, 1_550, 3_150, 5_150, 7_150])
       t.same(done, ['done'])
       t.same(logged, ['warn: Work fails; retrying', 'info: Work works again'])
+      t.same(details[0], { error: 'gone', reason: 'gone' })
       t.equal(outage.reason, null)
       running.unsubscribe()
     },
@@ -273,6 +274,12 @@ t.test('late batches are looked up', async (t) => {
     await pass(500)
     t.same(found, ['asked about before', 'journal.1 unbooked'])
     stop()
+    const exact = startLookUp({ missedAt: () => 2_000 })
+    await exact.pass(2_000)
+    exact.add(batchOf(1, callOf('acc')))
+    await exact.pass(1_001)
+    t.equal(exact.found.length, 2, 'to the millisecond')
+    exact.stop()
   })
 
   t.test('at once where the clock was set back', async (t) => {
@@ -539,7 +546,7 @@ t.test('a queue whose rows are read together', async (t) => {
 
 t.test('a gateway publishes its journal', async (t) => {
   /** A journal of batches that the test has put into it. */
-  function startPublisher({ isAwaited = false, isHeard = true } = {}) {
+  function startPublisher({ isAwaited = false, isTold = true } = {}) {
     const clock = startClock()
     const untaken: JournalBatch[] = []
     const told: string[] = []
@@ -580,7 +587,7 @@ t.test('a gateway publishes its journal', async (t) => {
           clock.time.after(state.takesMs, answer)
         },
         listen(_subject, heard, missed) {
-          hear = isHeard ? heard : () => {}
+          hear = heard
           comeBack = missed
           return () => void told.push('deaf')
         },
@@ -588,7 +595,7 @@ t.test('a gateway publishes its journal', async (t) => {
       },
       database: { bookings: { readBooked: async () => ({ requestIds: new Set(), wallets: [] }) } },
       onBooked: (wallets) => void notified.push(wallets),
-      onNotificationsMissed: () => void told.push('missed'),
+      ...(isTold && { onNotificationsMissed: () => void told.push('missed') }),
       isAwaited: () => isAwaited,
       log: clock.log,
       scheduler: clock.scheduler,
@@ -663,7 +670,7 @@ t.test('a gateway publishes its journal', async (t) => {
   })
 
   t.test('a notification confirms each of its own batches once, with the costs', async (t) => {
-    const { book, hear, settle, pass, publisher, notified, logged, told } = startPublisher()
+    const { book, details, hear, settle, pass, publisher, notified, logged, told } = startPublisher()
     settle(callOf('acc', '3'), callOf('other', '1'))
     settle(callOf('acc', '4'))
     await pass(150)
@@ -681,6 +688,7 @@ t.test('a gateway publishes its journal', async (t) => {
     t.same([...notified[1]!.costs], [])
     hear(Buffer.from('{'))
     t.same(logged, ['error: Dropped malformed commit notification'])
+    t.match(details, [{ error: SyntaxError }])
     publisher.stop()
     t.equal(told.at(-1), 'deaf')
   })
@@ -712,7 +720,8 @@ t.test('a gateway publishes its journal', async (t) => {
   })
 
   t.test('what JetStream refuses is sent directly after 15 s, and again after each 15 s', async (t) => {
-    const { book, settle, pass, publisher, state, told } = startPublisher()
+    const { book, settle, pass, published, publisher, state, told } = startPublisher()
+    await pass(60_000)
     state.isRefusing = true
     settle(callOf('acc'))
     await pass(15_149)
@@ -720,10 +729,12 @@ t.test('a gateway publishes its journal', async (t) => {
     await pass(20_000)
     const sent = told.map((line) => Number(line.split(' ')[0]))
     t.equal(sent.length, 2)
-    t.ok(sent[0]! >= 15_150 && sent[0]! < 17_200, `${sent}`)
+    t.ok(sent[0]! >= 75_150 && sent[0]! < 77_200, `${sent}`)
     t.ok(sent[1]! - sent[0]! >= 15_000 && sent[1]! - sent[0]! < 17_100, `${sent}`)
     book('journal.1')
+    const { length } = published
     await pass(60_000)
+    t.equal(published.length, length, 'what is booked is stored no more')
     t.equal(told.filter((line) => line.endsWith('directly')).length, 2, 'and never once it is booked')
     publisher.stop()
   })
@@ -789,13 +800,13 @@ t.test('a gateway publishes its journal', async (t) => {
     t.equal(await publisher.drain(null), true)
     settle(callOf('acc'))
     const ends: boolean[] = []
+    void publisher.drain(null).then((end) => ends.push(end))
     void publisher.drain(500).then((end) => ends.push(end))
     await pass(499)
     t.same(ends, [])
     await pass(1)
     t.same(ends, [false])
     void publisher.drain(500).then((end) => ends.push(end))
-    void publisher.drain(null).then((end) => ends.push(end))
     book('journal.1')
     await pass(1)
     t.same(ends, [false, true, true])
@@ -803,10 +814,17 @@ t.test('a gateway publishes its journal', async (t) => {
   })
 
   t.test('a connection that was lost is told of', async (t) => {
-    const { comeBack, publisher, told } = startPublisher()
+    const { comeBack, pass, publisher, published, settle, told } = startPublisher()
+    settle(callOf('acc'))
+    await pass(500)
     comeBack()
     t.same(told, ['missed'])
+    await pass(2_500)
+    t.equal(published.length, 2, 'and what was stored before is looked up a second later')
     publisher.stop()
+    const untold = startPublisher({ isTold: false })
+    t.doesNotThrow(untold.comeBack)
+    untold.publisher.stop()
   })
 })
 
@@ -940,12 +958,13 @@ t.test('a settler books messages', async (t) => {
   })
 
   t.test('what PostgreSQL refuses for good is reported', async (t) => {
-    const { settler, deliver, pass, told, state, logged } = startSettler()
+    const { settler, deliver, details, pass, told, state, logged } = startSettler()
     state.refused = ['req_1', 'req_2']
     deliver('one', callOf('acc'))
     await pass(10)
     t.equal(told[0], 'refused req_1,req_2')
     t.match(logged, [/PostgreSQL refused settlements/])
+    t.same(details, [{ request_ids: ['req_1', 'req_2'] }])
     void settler.stop(0)
   })
 

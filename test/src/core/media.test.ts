@@ -1023,7 +1023,7 @@ t.test('media pricing', async (t) => {
       [10.75, '10.75'],
       [1e-7, '0.0000001'],
       [1.5e-7, '0.00000015'],
-      [2.5e-20, '0.00000000000000000002'],
+      [3.2e-20, '0.00000000000000000003'],
       [1e-21, '0'],
       [1e21, `1${'0'.repeat(21)}`],
     ] as const)
@@ -1049,6 +1049,13 @@ t.test('media pricing', async (t) => {
       ['bhd jod kwd omr tnd', 3],
     ] as const)
       for (const currency of currencies.split(' ')) t.equal(countDecimals(currency), decimals, currency)
+    const yen = { currency: 'jpy', credits_per_unit: parseCredits('1') }
+    for (const [credits, amount] of [
+      ['404', 404n],
+      ['404.00000001', 405n],
+      ['405', 405n],
+    ] as const)
+      t.equal(computePrice(parseCredits(credits), yen).amount, amount, 'a begun unit is paid')
     t.equal(printPrice({ amount: 5n, currency: 'usd' }), '0.05')
     t.equal(printPrice({ amount: -500n, currency: 'usd' }), '-5.00')
     t.equal(printPrice({ amount: 500n, currency: 'jpy' }), '500')

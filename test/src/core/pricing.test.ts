@@ -357,6 +357,10 @@ t.test('charge is exact', async (t) => {
       pricing.parse({ unit: '1M_tokens', input: '0', output: '0', minimum: '0.25' }),
     )!
     t.equal(tokenCharge(perCall, NO_USAGE, 0), 0n)
+    const least = tokenPrice(
+      pricing.parse({ unit: '1M_tokens', input: '0', output: '0', minimum: '0.00000001' }),
+    )!
+    t.equal(tokenCharge(least, { ...NO_USAGE, prompt: 1 }, 0), 1n)
     t.equal(tokenCharge(perCall, { ...NO_USAGE, prompt: 1 }, 0), 25_000_000n, 'a price per call')
   })
 })
@@ -637,7 +641,8 @@ t.test('worst case of a call', async (t) => {
     'a call whose prompt may be summarised first is held twice, by the price of its prompt',
     async (t) => {
       const long = { ...call, promptBytes: 600_000, compacts: true }
-      t.match(worstCase(model, long), { prompt: 300_000, output: 14 })
+      const compaction = { count: 1, largestPrompt: 150_000 }
+      t.match(worstCase(model, long), { prompt: 300_000, output: 14, extra: { compaction } })
       t.match(worstCase(model, { ...long, choices: 3 }), { output: 28 })
       const tiers = [{ from_prompt_tokens: 200_000, input: '1000', output: '1000' }]
       for (const more of [{}, { reasoning: '2' }]) {
@@ -724,7 +729,7 @@ t.test('worst case of a call', async (t) => {
     t.equal(partOf({ outputLimit: 11 }).part, 'prompt', 'of equal ones the first')
     t.same(partOf({ ...large, keptTokens: 900_000 }), { part: 'kept', amount: 90_000_000n })
     t.equal(partOf({ promptBytes: 4_000_000 }).part, 'tools_and_schemas')
-    t.equal(partOf({ links: { image: 100, file: 0, audio: 0 } }).part, 'links')
+    t.same(partOf({ links: { image: 1, file: 1, audio: 1 } }), { part: 'links', amount: 1_960_000n })
     t.same(partOf({ outputLimit: 1_000_000 }), { part: 'output', amount: 100_000_000n })
     t.same(partOf({ outputLimit: null }), { part: 'output', amount: 3_276_800n })
     t.equal(partOf({ thinkingTokens: 30_000 }).part, 'thinking')
@@ -1108,6 +1113,7 @@ t.test('public price lists are read exactly and compared', async (t) => {
     t.equal(readInput(0), 0n)
     for (const none of [-1, '0.1', null, undefined]) t.equal(readInput(none), undefined, String(none))
     t.equal(readInput(1e-30), 0n, 'less than half of the last place')
+    t.same([4e-19, 5e-19].map(readInput), [0n, 1n], 'half of it is one')
   })
 
   t.test('a model has a price of input and one of output; others may be absent', async (t) => {
@@ -1285,6 +1291,7 @@ t.test('the prices of a charge are kept with its call', async (t) => {
 
   t.test('those that are not usual have a name', async (t) => {
     t.same(termsOf(PLAIN), PLAIN_TERMS)
+    t.equal(termsOf({ input: '2' }).output, '0', 'of embeddings')
     for (const [field, price] of [
       ['cached_input', '0.5'],
       ['reasoning', '4'],
