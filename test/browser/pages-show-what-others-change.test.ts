@@ -230,7 +230,7 @@ t.test('live pages', async (t) => {
       const { id } = await newOrganization(service, { name: 'Live', credit: 1_000n * ONE_CREDIT }, user)
       const { raw } = await database.keys.create({ accountId: id, name: 'films' })
       const base = await database.knowledge.createBase(id, 'Wiki')
-      const admin = await manage(service, { accountId: user.accountId })
+      const admin = await manage(service, { role: 'operator' })
       const organization = { id, memberId: user.accountId, key: raw, baseId: base.id, admin }
       const pages = listOwnPages(service, organization).map((one) => ({
         ...one,
@@ -266,8 +266,12 @@ t.test('live pages', async (t) => {
       for (const name of names) {
         await link(page, name).click()
         await heading(page, name.replace(/^Profile.*/, 'Profile & security')).waitFor()
-        await until(`${name} is loaded`, async () => (await main.getByText('Loading').count()) === 0)
-        const before = await readMain()
+        let before = ''
+        await until(`${name} is loaded`, async () => {
+          const last = before
+          before = await readMain()
+          return before === last && (await main.getByText('Loading').count()) === 0
+        })
         await takeAway(page)
         await page.evaluate(`dispatchEvent(new Event('visibilitychange'))`)
         await page.getByText('Connection lost').waitFor()
@@ -431,38 +435,22 @@ t.test('live pages', async (t) => {
     }),
   )
 
-  await t.test(
-    'who signs out in one tab is asked to sign in in the other, as themselves or as someone else',
-    (t) =>
-      withPage(t, 'signs out', async (page) => {
-        const user = await signIn(service, page, { name: 'Sue' })
-        await database.signIn.setPassword(user.id, await openPasswords().hash(PASSWORD))
-        await link(page, 'Profile & security').click()
-        await page.getByLabel('Name', { exact: true }).fill('Susan')
-        const other = await page.context().newPage()
-        await other.goto(`${baseUrl}/console/`)
-        await button(other, 'Sign out').click()
-        await heading(other, 'Sign in').waitFor()
-        const dialog = page.getByRole('dialog', { name: 'Your session has ended' })
-        await dialog.getByLabel('Password').fill(PASSWORD)
-        await button(dialog, 'Sign in').click()
-        await dialog.waitFor({ state: 'detached' })
-        t.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Susan')
-
-        await other.goto(`${baseUrl}/console/`)
-        await button(other, 'Sign out').click()
-        await dialog.waitFor()
-        // A link to the page that is open would only change its hash.
-        await other.goto('about:blank')
-        await signIn(service, other, { name: 'Tim' })
-        await heading(page, 'Home').waitFor()
-        await page.getByText('Tim', { exact: true }).first().waitFor()
-        t.equal(
-          await page.evaluate(`sessionStorage.getItem('draft profile')`),
-          null,
-          'no draft is left to others',
-        )
-      }),
+  await t.test('who signs out in one tab is asked to sign in in the other', (t) =>
+    withPage(t, 'signs out', async (page) => {
+      const user = await signIn(service, page, { name: 'Sue' })
+      await database.signIn.setPassword(user.id, await openPasswords().hash(PASSWORD))
+      await link(page, 'Profile & security').click()
+      await page.getByLabel('Name', { exact: true }).fill('Susan')
+      const other = await page.context().newPage()
+      await other.goto(`${baseUrl}/console/`)
+      await button(other, 'Sign out').click()
+      await heading(other, 'Sign in').waitFor()
+      const dialog = page.getByRole('dialog', { name: 'Your session has ended' })
+      await dialog.getByLabel('Password').fill(PASSWORD)
+      await button(dialog, 'Sign in').click()
+      await dialog.waitFor({ state: 'detached' })
+      t.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Susan')
+    }),
   )
 
   await t.test('a hidden tab and a session that has ended ask for nothing', (t) =>
