@@ -408,6 +408,12 @@ t.test('links keep ids of digits', async (t) => {
     t.same(readSearch(printSearch({ create: true })), { create: true })
     t.same(validateTexts('task')(readSearch('?create=true&task=')), {})
   })
+
+  t.test('a page has the texts that its route names', async (t) => {
+    const several = validateTexts('period from to')(readSearch('?period=7d&to=2026-11-23&x=1'))
+    t.same(several, { period: '7d', to: '2026-11-23' })
+    t.same(validateTexts('')(readSearch('?task=vid_1')), {}, 'none')
+  })
 })
 
 t.test('a text has its values filled in', async (t) => {

@@ -247,7 +247,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   diff: ['pipelines/management/configuration'],
   'fastest-levenshtein': ['src/core'],
   'prom-client': ['src/telemetry'],
-  yaml: ['src/config', 'src/cli', 'src/markdown', 'test'],
+  yaml: ['src/config', 'src/cli', 'src/markdown', 'test', 'bench/console'],
   '@modelcontextprotocol/server': ['src/mcp'],
   '@modelcontextprotocol/client': ['test'],
   '@modelcontextprotocol/sdk': ['test'],

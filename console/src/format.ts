@@ -105,6 +105,9 @@ export const readZoneName = (): string =>
 /** Returns the name of a field, a column or an axis of times, with their time zone. */
 export const nameInZone = (name: string): string => `${name} (${readZoneName()})`
 
+/** Prints an instant in full, with the reader's time zone and in UTC. */
+export const printInFull = (instant: string): string => `${nameInZone(printTime(instant))}, ${instant}`
+
 /** Returns the instant at which a day such as `2026-11-23` begins, or a number of days later. */
 export function toDayStart(day: string, daysLater = 0): Date {
   const [year = 0, month = 1, date = 1] = day.split('-').map(Number)
@@ -133,15 +136,28 @@ interface Window {
 
 const IS_DAY = /^\d{4}-\d\d-\d\d$/
 
+const toStart = (from: string, daysLater = 0): string =>
+  IS_DAY.test(from) ? toDayStart(from, daysLater).toISOString() : from
+
+const readToday = (): string => printDay(new Date().toISOString())
+
 /** Returns the window with the days, and the month, of the reader's time zone. */
 export function toZoneWindow({ period, from, to }: Window): Window {
-  if (from !== undefined && to !== undefined)
-    return {
-      from: IS_DAY.test(from) ? toDayStart(from).toISOString() : from,
-      to: IS_DAY.test(to) ? toDayStart(to, 1).toISOString() : to,
-    }
-  const today = printDay(new Date().toISOString())
+  if (from !== undefined && to !== undefined) return { from: toStart(from), to: toStart(to, 1) }
+  const today = readToday()
   const first = { today, this_month: `${today.slice(0, 8)}01` }[period ?? '']
   if (first === undefined) return { period }
   return { from: toDayStart(first).toISOString(), to: toDayStart(today, 1).toISOString() }
+}
+
+const PERIOD_DAYS: Readonly<Record<string, number>> = { '7d': 7, '30d': 30 }
+
+/** Returns the time of the window for a list of records; a period of days ends with today. */
+export function toZoneRange({ period = '', from, to }: Window): { since?: string; until?: string } {
+  if (from !== undefined || to !== undefined)
+    return { ...(from && { since: toStart(from) }), ...(to && { until: toStart(to, 1) }) }
+  const { [period]: days } = PERIOD_DAYS
+  if (days !== undefined) return { since: toDayStart(readToday(), 1 - days).toISOString() }
+  const { from: since, to: until } = toZoneWindow({ period })
+  return { ...(since && { since }), ...(until && { until }) }
 }

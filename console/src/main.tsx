@@ -54,7 +54,9 @@ const queries = new QueryClient({
     queries: {
       // Without a network, the service may still run on this machine.
       networkMode: 'always',
-      refetchOnReconnect: true,
+      // What was read just before may have changed since, in another tab or while the service was away.
+      refetchOnReconnect: 'always',
+      refetchOnWindowFocus: 'always',
       staleTime: 10_000,
       // A refused request would be refused again.
       retry: (count, error) => count < MAX_RETRIES && !isRefused(error),

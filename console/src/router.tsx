@@ -176,7 +176,7 @@ const profile = createPage('/profile', () => import('./pages/profile/profile.tsx
 
 const members = createPage('/members', () => import('./pages/members/members.tsx'), 'Members')
 
-const audit = createPage('/audit', () => import('./pages/audit.tsx'), 'Audit', 'action scope')
+const audit = createPage('/audit', () => import('./pages/audit.tsx'), 'Audit', 'action scope period from to')
 
 const accounts = createPage(
   '/accounts',
@@ -201,7 +201,12 @@ const usage = createPage(
   'period from to by key_id scope',
 )
 
-const tasks = createPage('/tasks', () => import('./pages/tasks/tasks.tsx'), 'Tasks', 'kind state scope task')
+const tasks = createPage(
+  '/tasks',
+  () => import('./pages/tasks/tasks.tsx'),
+  'Tasks',
+  'kind state scope task period from to',
+)
 
 const overview = createPage('/overview', () => import('./pages/overview/overview.tsx'), 'Overview')
 
@@ -218,7 +223,7 @@ const allPayments = createPage(
   '/payments',
   () => import('./pages/all-payments.tsx'),
   'AllPayments',
-  'search state',
+  'search state period from to',
 )
 
 const integrity = createPage('/integrity', () => import('./pages/integrity/integrity.tsx'), 'Integrity')
@@ -243,7 +248,7 @@ const webhooks = createPage(
   '/webhooks',
   () => import('./pages/webhooks/webhooks.tsx'),
   'Webhooks',
-  'scope endpoint state delivery',
+  'scope endpoint state delivery period from to',
 )
 
 const tokens = createPage('/tokens', () => import('./pages/tokens/tokens.tsx'), 'Tokens', 'scope')

@@ -3,6 +3,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { lazy, Suspense, useEffect, useRef, useState } from 'react'
 import { onQuestion, type Question, setCsrfToken } from './api/client.ts'
 import { type Session, sessionQuery } from './api/session.ts'
+import { announceSession, onAnnouncedSession } from './pages/sign-in/remembered.ts'
 import { whenIdle } from './when-idle.ts'
 
 const load = () => import('./session-dialog.tsx')
@@ -29,10 +30,12 @@ export function SessionQuestions() {
       onQuestion(async () => false)
     }
   }, [])
+  useEffect(() => onAnnouncedSession(() => void queries.refetchQueries(sessionQuery)), [queries])
   const answer = (session: Session | null) => {
     if (session !== null) {
       setCsrfToken(session.csrf_token)
       queries.setQueryData(sessionQuery.queryKey, session)
+      announceSession()
     }
     setQuestion(null)
     for (const resolve of waiting.current.splice(0)) resolve(session !== null)

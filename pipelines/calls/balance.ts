@@ -35,7 +35,7 @@ export function insufficientBalance({ key, view }: KnownKey, amount: Credits | n
 /** @throws Failure `quota_exceeded` */
 export function assertBalance({ known, request }: Caller): void {
   if (known.view.balance <= 0n) throw insufficientBalance(known, null)
-  if (isLimited(known)) assertLimitsLeft(known, request.submittedAt)
+  assertLimitsLeft(known, request.submittedAt)
 }
 
 /**

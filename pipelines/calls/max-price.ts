@@ -12,8 +12,8 @@ function readHeader(text: string): Credits {
   try {
     const price = parseCredits(text)
     if (price > 0n) return price
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error
+  } catch {
+    // No decimal number.
   }
   throw new Failure('invalid_request', 'X-Max-Price: write credits above 0 as a decimal number, such as 2.5.')
 }

@@ -74,7 +74,7 @@ export function estimateCall(
     const estimate = estimateBy(other)
     if (estimate > most) most = estimate
   }
-  return others.length === 0 ? most : addOthers(most, others, { ...options, call, model })
+  return addOthers(most, others, { ...options, call, model })
 }
 
 /** Names of the fields that a refusal speaks of. */
@@ -157,13 +157,11 @@ export const precharge =
     const session = readSession(call.request.header)
     if (!known.view.admit(estimate, wallet.reserve_in_flight))
       throw insufficientBalance(known, estimate, explainEstimate(call, mode))
-    if (isLimited(known)) {
-      const note = () => explainCost(call, estimate, mode)
-      const refusal = admitWithinLimits(known, estimate, call.request.submittedAt, note)
-      if (refusal !== null) {
-        known.view.end(estimate, 0n)
-        throw refusal
-      }
+    const note = () => explainCost(call, estimate, mode)
+    const refusal = admitWithinLimits(known, estimate, call.request.submittedAt, note)
+    if (refusal !== null) {
+      known.view.end(estimate, 0n)
+      throw refusal
     }
     const isShared = wallet.reserve_in_flight && known.view.needsSharing(wallet.exact_below)
     const conversation = session || call.call.conversationKey

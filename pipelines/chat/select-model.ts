@@ -78,11 +78,20 @@ export const selectModel =
     requireTierPrice(call, model)
     const routes = listRoutes(catalog, model, call.protocol)
     const fallbacks = model.entry.fallbacks.length === 0 ? NO_FALLBACKS : listFallbacks(catalog, call, model)
-    const serving = routes.length > 0 ? [{ model, routes }, ...fallbacks] : fallbacks
-    const [first, ...next] = serving
+    const first = routes.length > 0 ? { model, routes } : fallbacks[0]
     if (first === undefined) throw notServed(catalog, call.protocol, model)
-    const others = listOtherModels(catalog, call, serving, (other) => hasTierPrice(call, other))
-    return { ...call, catalog, requested: model, ...first, fallbacks: next, others }
+    const next = routes.length > 0 ? fallbacks : fallbacks.slice(1)
+    const others = listOtherModels(catalog, call, [first, ...next], (other) => hasTierPrice(call, other))
+    // A second object that is spread takes as long as all else here, for every call.
+    return {
+      ...call,
+      catalog,
+      requested: model,
+      model: first.model,
+      routes: first.routes,
+      fallbacks: next,
+      others,
+    }
   }
 
 /** Paths under which a client reaches a model, by protocol. */

@@ -6,6 +6,16 @@ export interface PageInput {
   readonly cursor?: string | undefined
 }
 
+export interface TimeInput {
+  readonly since?: string | undefined
+  readonly until?: string | undefined
+}
+
+const readTime = (text: string | undefined): Date | null => (text === undefined ? null : new Date(text))
+
+/** Returns the time that a list is about. */
+export const readRange = ({ since, until }: TimeInput) => ({ since: readTime(since), until: readTime(until) })
+
 const notACursor = (): Failure => new Failure('invalid_request', 'cursor: is not the next_cursor of a page.')
 
 /** Returns the key after which a page begins; null for the first page. @throws Failure `invalid_request` */

@@ -160,3 +160,9 @@ export const timezone = z
 /** An amount in an answer. */
 export const amountText = z.string().describe('Credits, as a decimal number.')
 export const instantText = z.iso.datetime().describe('RFC 3339, UTC.')
+
+/** The time of the entries of a list. */
+export const timeInput = {
+  since: instantText.optional().describe('Only from this time on.'),
+  until: instantText.optional().describe('Only before this time.'),
+}

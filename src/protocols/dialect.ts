@@ -131,7 +131,7 @@ export interface EncodeOptions {
   /** Tools that the upstream may run: a translation leaves the others out. Their calls would have no price. */
   readonly serverTools: readonly ServerTool[]
   /** The upstream's names of other models that it may ask, by the client's; absent: none. */
-  readonly otherModels?: ReadonlyMap<string, string>
+  readonly otherModels?: ReadonlyMap<string, string> | undefined
   /** Files that the upstream cannot fetch itself, by URL, as the gateway fetched them. */
   readonly fetched: ReadonlyMap<string, FetchedFile>
 }

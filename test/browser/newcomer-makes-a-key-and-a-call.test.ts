@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { inspectPage, keepPicture, withPage } from '../support/browser.ts'
+import { inspectPage, withPage } from '../support/browser.ts'
 import { borrowService } from '../support/lend-services.ts'
 import {
   button,
@@ -124,7 +124,6 @@ t.test('newcomer', async (t) => {
     t.equal((await service.chat(key, call)).status, 200)
     await row(page, 'Success').nth(3).waitFor()
     await look('calls-live')
-    keepPicture('calls-live-light-1440', 'console.png')
     await hand.press(link(page, 'Keys'))
 
     await hand.press(button(row(page, KEY_NAME), 'Revoke'))

@@ -13,6 +13,7 @@ import { post } from '../end-to-end/support.ts'
 import { startReceiver } from '../pipelines/notifications/support.ts'
 import { inspectPage, withPage } from '../support/browser.ts'
 import { until } from '../support/eventually.ts'
+import { signIn as manage } from '../support/manage.ts'
 import { type LentService, startService } from '../support/service.ts'
 import { bringBack, button, heading, link, newOrganization, row, signIn, takeAway } from './support.ts'
 
@@ -27,8 +28,17 @@ interface LivePage {
   shown(page: Page, count: number): Locator
 }
 
+interface Organization {
+  readonly id: string
+  readonly memberId: string
+  readonly key: string
+  readonly baseId: string
+  readonly admin: Awaited<ReturnType<typeof manage>>
+}
+
 /** The pages of an organization. */
-function listOwnPages({ database, baseUrl }: LentService, id: string, memberId: string, key: string) {
+function listOwnPages(service: LentService, { id, memberId, key, baseId, admin }: Organization) {
+  const { database, baseUrl } = service
   const tasks: string[] = []
   const submit = async () => {
     const film = { model: 'demo-video', prompt: 'A fox [simulate: queue=60000]', duration: 6 }
@@ -90,6 +100,22 @@ function listOwnPages({ database, baseUrl }: LentService, id: string, memberId: 
       path: '/members',
       change: (count) => invite(`invited-${count}`),
       shown: (page, count) => row(page, `invited-${count}@example.com`),
+    },
+    {
+      path: '/calls?live=on',
+      change: () =>
+        service.chat(key, { model: 'demo-chat', messages: [{ role: 'user', content: 'Hello!' }] }),
+      shown: (page, count) => row(page, 'demo-chat').nth(count - 1),
+    },
+    {
+      path: `/knowledge?base=${baseId}`,
+      change: (count) =>
+        admin.upload(`/knowledge-bases/${baseId}/imports`, { [`page-${count}.md`]: '# A\n' }),
+      shown: (page, count) =>
+        page
+          .getByRole('listitem')
+          .getByText('Done', { exact: true })
+          .nth(count - 1),
     },
     {
       path: '/models',
@@ -203,9 +229,12 @@ t.test('live pages', async (t) => {
       const user = await signIn(service, page, { name: 'Anna' })
       const { id } = await newOrganization(service, { name: 'Live', credit: 1_000n * ONE_CREDIT }, user)
       const { raw } = await database.keys.create({ accountId: id, name: 'films' })
-      const pages = listOwnPages(service, id, user.accountId, raw).map((one) => ({
+      const base = await database.knowledge.createBase(id, 'Wiki')
+      const admin = await manage(service, { role: 'operator' })
+      const organization = { id, memberId: user.accountId, key: raw, baseId: base.id, admin }
+      const pages = listOwnPages(service, organization).map((one) => ({
         ...one,
-        path: `${one.path}?account=${id}`,
+        path: `${one.path}${one.path.includes('?') ? '&' : '?'}account=${id}`,
       }))
       await followPages(page, `${baseUrl}/console`, pages, isRead)
     }),
@@ -216,6 +245,44 @@ t.test('live pages', async (t) => {
       const user = await signIn(service, page, { name: 'Olga', role: 'operator' })
       await followPages(page, `${baseUrl}/console`, listOperatorPages(service, user.accountId), isRead)
       await database.channels.resume('simulated-images')
+    }),
+  )
+
+  await t.test('every page keeps what it shows while the service is away, and is then read again', (t) =>
+    withPage(t, 'keeps', async (page) => {
+      const user = await signIn(service, page, { name: 'Otto', role: 'operator' })
+      const { id } = await newOrganization(service, { name: 'Whole', credit: 100n * ONE_CREDIT }, user)
+      const { raw } = await database.keys.create({ accountId: id, name: 'whole' })
+      await (
+        await service.chat(raw, { model: 'demo-chat', messages: [{ role: 'user', content: 'Hi' }] })
+      ).text()
+      await page.goto(`${baseUrl}/console/?account=${id}`)
+      await heading(page, 'Home').waitFor()
+      const names = await page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents()
+      t.ok(names.length > 20)
+      const main = page.locator('main')
+      // What counts the time goes on.
+      const readMain = async () => ((await main.textContent()) ?? '').replace(/\d[\d.,:]*/g, '0')
+      for (const name of names) {
+        await link(page, name).click()
+        await heading(page, name.replace(/^Profile.*/, 'Profile & security')).waitFor()
+        let before = ''
+        await until(`${name} is loaded`, async () => {
+          const last = before
+          before = await readMain()
+          return before === last && (await main.getByText('Loading').count()) === 0
+        })
+        await takeAway(page)
+        await page.evaluate(`dispatchEvent(new Event('visibilitychange'))`)
+        await page.getByText('Connection lost').waitFor()
+        t.equal(await readMain(), before, `${name} keeps what it shows`)
+        t.equal(await page.getByRole('alert').count(), 0, name)
+        const requests = countRequests(page)
+        await bringBack(page)
+        await page.getByText('Connection lost').waitFor({ state: 'detached' })
+        await until(`${name} is read again`, async () => requests() > 1)
+        t.equal(await page.getByRole('alert').count(), 0, name)
+      }
     }),
   )
 
@@ -322,6 +389,70 @@ t.test('live pages', async (t) => {
     }),
   )
 
+  await t.test('a page that is looked at again shows what another tab has changed', (t) =>
+    withPage(t, 'looked at again', async (page) => {
+      const user = await signIn(service, page, { name: 'Tom', role: 'operator' })
+      const { id } = await newOrganization(service, { name: 'Tabs' }, user)
+      const other = await page.context().newPage()
+      const create =
+        (path: string, open: string, submit: string, labels: Record<string, string>) => async () => {
+          await other.goto(`${baseUrl}/console${path}?account=${id}`)
+          await button(other, open).click()
+          for (const [label, text] of Object.entries(labels))
+            await other.getByRole('dialog').getByLabel(label, { exact: true }).fill(text)
+          await button(other.getByRole('dialog'), submit).click()
+          await other.getByText(Object.values(labels)[0]!).first().waitFor()
+        }
+      const changes: Record<string, [change: () => Promise<unknown>, text: string]> = {
+        '/tokens': [create('/tokens', 'Create a token', 'Create', { Name: 'made beside' }), 'made beside'],
+        '/agents': [
+          create('/agents', 'Create an agent', 'Create', { Name: 'Written beside', Persona: 'A clerk.' }),
+          'Written beside',
+        ],
+        '/knowledge': [
+          create('/knowledge', 'Create a knowledge base', 'Create', { Name: 'Read beside' }),
+          'Read beside',
+        ],
+        '/status': [
+          async () => {
+            await other.goto(`${baseUrl}/console/overview`)
+            await button(other, 'Post a note').click()
+            await other.getByLabel('Text', { exact: true }).fill('Posted beside')
+            await button(other, 'Post').click()
+            await other.getByText('Posted beside').first().waitFor()
+          },
+          'Posted beside',
+        ],
+      }
+      for (const [path, [change, text]] of Object.entries(changes)) {
+        await page.goto(`${baseUrl}/console${path}?account=${id}`)
+        await isRead(page).waitFor()
+        await change()
+        t.equal(await page.getByText(text).count(), 0, `${path} does not know yet`)
+        await page.evaluate(`dispatchEvent(new Event('visibilitychange'))`)
+        await page.getByText(text).first().waitFor()
+      }
+    }),
+  )
+
+  await t.test('who signs out in one tab is asked to sign in in the other', (t) =>
+    withPage(t, 'signs out', async (page) => {
+      const user = await signIn(service, page, { name: 'Sue' })
+      await database.signIn.setPassword(user.id, await openPasswords().hash(PASSWORD))
+      await link(page, 'Profile & security').click()
+      await page.getByLabel('Name', { exact: true }).fill('Susan')
+      const other = await page.context().newPage()
+      await other.goto(`${baseUrl}/console/`)
+      await button(other, 'Sign out').click()
+      await heading(other, 'Sign in').waitFor()
+      const dialog = page.getByRole('dialog', { name: 'Your session has ended' })
+      await dialog.getByLabel('Password').fill(PASSWORD)
+      await button(dialog, 'Sign in').click()
+      await dialog.waitFor({ state: 'detached' })
+      t.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Susan')
+    }),
+  )
+
   await t.test('a hidden tab and a session that has ended ask for nothing', (t) =>
     withPage(t, 'awake', async (awake) => {
       await signIn(service, awake, { name: 'Wanda' })
@@ -340,6 +471,8 @@ t.test('live pages', async (t) => {
           page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true });
             dispatchEvent(new Event('visibilitychange'))`)
         await hide('hidden')
+        // What was under way arrives.
+        await wait()
         const hidden = countRequests(page)
         await wait()
         t.equal(hidden(), 0, 'hidden')

@@ -1,6 +1,7 @@
 /** Every page has the reader's time zone, and names it: its filters, columns and axes, and the days that a range means. */
 import type { Page } from 'playwright-core'
 import t from 'tap'
+import { ONE_CREDIT } from '../../schemas/money.ts'
 import { inspectPage, withPage } from '../support/browser.ts'
 import { until } from '../support/eventually.ts'
 import { borrowService } from '../support/lend-services.ts'
@@ -29,6 +30,12 @@ t.test('time zone', async (t) => {
     const call = { model: 'fast', messages: [{ role: 'user', content: 'Hello!' }] }
     t.equal((await service.chat(raw, call)).status, 200)
     await callsInLog(service, raw, 1)
+    const { database } = service
+    const paid = { kind: 'checkout', credits: 500n * ONE_CREDIT, amount: 500n, currency: 'usd' } as const
+    await database.payments.create({ accountId: user.accountId, ...paid })
+    const hook = { kind: 'webhook', url: 'https://example.com/', description: '', events: null } as const
+    const { endpoint } = await database.webhooks.create({ accountId: user.accountId, ...hook })
+    await database.webhooks.test({ id: endpoint.id, accountId: user.accountId })
 
     /** Looks at each page as its reader sees it in a zone. */
     const lookIn = async (zone: string) => {
@@ -73,6 +80,27 @@ t.test('time zone', async (t) => {
       await page.keyboard.press('Escape')
       await link(page, 'Overview').click()
       await column('Since').waitFor()
+      for (const [name, text] of [
+        ['Audit', 'key.create'],
+        ['Payments', '5.00 USD'],
+        ['Webhooks', 'webhook.test'],
+        ['Tasks', null],
+      ] as const) {
+        await link(page, name).click()
+        await heading(page, name).waitFor()
+        await page.getByLabel(`Period (${zone})`).selectOption('range')
+        await page.waitForURL(/from=/)
+        t.equal(new URL(page.url()).searchParams.get('from'), day, `${name}: today is the reader's day`)
+        if (text === null) continue
+        const found = row(page, text).first()
+        await found.waitFor()
+        t.match(await found.locator('time').first().getAttribute('title'), `(${zone}), 20`)
+        await inspectPage(t, page, `${name.toLowerCase()}-of-a-day-${zone === 'UTC' ? 'utc' : 'local'}`)
+        // The same instant is on another day elsewhere.
+        const elsewhere = printDay(zone === 'UTC' ? ZONE : 'UTC')
+        for (const end of ['From', 'To']) await page.getByLabel(end, { exact: true }).fill(elsewhere)
+        await page.getByText(/^No (operations|payments|deliveries) match\.$/).waitFor()
+      }
     }
     await lookIn(ZONE)
     await page.getByText('Settings', { exact: true }).click()

@@ -6,7 +6,7 @@ import { addAuthenticator, inspectPage, withPage } from '../support/browser.ts'
 import { until } from '../support/eventually.ts'
 import { borrowService } from '../support/lend-services.ts'
 import { testConfig } from '../support/service.ts'
-import { button, heading, link, newOrganization, row, signIn } from './support.ts'
+import { button, heading, link, row, signIn } from './support.ts'
 
 const PASSWORD = 'four words make one'
 const API = '**/api/**'
@@ -17,14 +17,6 @@ const CONFIG = testConfig({
 
 const findDialog = (page: Page, name: string): Locator => page.getByRole('dialog', { name })
 
-/** Signs in again in the dialog over the page. */
-async function signInAgain(page: Page): Promise<void> {
-  const dialog = findDialog(page, 'Your session has ended')
-  await dialog.getByLabel('Password').fill(PASSWORD)
-  await button(dialog, 'Sign in').click()
-  await dialog.waitFor({ state: 'detached' })
-}
-
 t.test('typed work', async (t) => {
   const service = await borrowService(t, CONFIG)
   const { database } = service
@@ -34,78 +26,6 @@ t.test('typed work', async (t) => {
     await database.signIn.setPassword(user.id, passwordHash)
     return { ...user, end: () => database.sessions.end(user.id, { allBut: null }) }
   }
-
-  await t.test('a session that ends: each form continues after a sign-in over the page', (t) =>
-    withPage(t, 'ended', async (page) => {
-      const user = await setUp(page, 'Ben')
-      const organization = await newOrganization(service, { name: 'Forms' }, user)
-      const open = (path: string) => page.goto(`${service.baseUrl}/console${path}account=${organization.id}`)
-      const sendExpired = async (submit: Locator, done: Locator) => {
-        await user.end()
-        await submit.click()
-        await signInAgain(page)
-        await done.waitFor()
-      }
-      await open('/keys?create=true&')
-      const created = findDialog(page, 'Create a key')
-      await created.getByLabel('Name').fill('typed')
-      await user.end()
-      await button(created, 'Create').click()
-      await findDialog(page, 'Your session has ended').waitFor()
-      await inspectPage(t, page, 'session-ended')
-      await signInAgain(page)
-      await button(findDialog(page, 'typed'), 'Done').click()
-      await row(page, 'typed').waitFor()
-
-      await open('/billing?')
-      await page.getByLabel('Notify when the balance is low').check()
-      await page.getByLabel('Below').fill('1,000')
-      await sendExpired(button(page, 'Save').last(), page.getByText('Alert changed'))
-      await button(page, 'Set a budget').click()
-      await findDialog(page, 'Set a budget').getByLabel('Amount in credits').fill('50')
-      await sendExpired(button(findDialog(page, 'Set a budget'), 'Save'), page.getByText('Budget set'))
-
-      await open('/webhooks?')
-      await button(page, 'Add an endpoint').click()
-      await findDialog(page, 'Add an endpoint').getByLabel('Address').fill('https://example.com/hook')
-      await sendExpired(
-        button(findDialog(page, 'Add an endpoint'), 'Add'),
-        findDialog(page, 'Secret of the endpoint'),
-      )
-
-      await open('/tokens?')
-      await button(page, 'Create a token').click()
-      await findDialog(page, 'Create a token').getByLabel('Name').fill('robot')
-      await sendExpired(button(findDialog(page, 'Create a token'), 'Create'), findDialog(page, 'robot'))
-
-      await open('/agents?')
-      await button(page, 'Create an agent').click()
-      const agent = findDialog(page, 'Create an agent')
-      await agent.getByLabel('Name').fill('Clerk')
-      await agent.getByLabel('Persona').fill('A clerk.')
-      await sendExpired(button(agent, 'Create'), findDialog(page, 'Clerk'))
-
-      await open('/members?')
-      await button(page, 'Invite a member').click()
-      await findDialog(page, 'Invite a member').getByLabel('Email').fill('new@example.com')
-      await sendExpired(
-        button(findDialog(page, 'Invite a member'), 'Create the link'),
-        button(findDialog(page, 'Invite a member'), 'Done'),
-      )
-
-      await open('/knowledge?')
-      await button(page, 'Create a knowledge base').click()
-      await findDialog(page, 'Create a knowledge base').getByLabel('Name').fill('Handbook')
-      await sendExpired(
-        button(findDialog(page, 'Create a knowledge base'), 'Create'),
-        page.getByText('Handbook').first(),
-      )
-
-      await open('/profile?')
-      await page.getByLabel('Name').fill('Benjamin')
-      await sendExpired(button(page, 'Save').first(), page.getByText('Saved'))
-    }),
-  )
 
   await t.test('what is typed while a form is saved stays, and is a change', (t) =>
     withPage(t, 'saving', async (page) => {
@@ -139,6 +59,41 @@ t.test('typed work', async (t) => {
         t.equal(await field.inputValue(), `${name} later`, path)
       }
       t.match(await database.keys.show(key.id), { name: 'sent' })
+    }),
+  )
+
+  await t.test('an adjustment that is booked empties its form, but not of what was typed since', (t) =>
+    withPage(t, 'booking', async (page) => {
+      await signIn(service, page, { name: 'Olga', role: 'operator' })
+      const { account } = await database.accounts.create({ name: 'Booked', credit: 0n })
+      await page.goto(`${service.baseUrl}/console/accounts?open=${account.id}`)
+      const credits = page.getByLabel('Credits', { exact: true })
+      const reason = page.getByLabel('Reason', { exact: true })
+      const ask = async () => {
+        await credits.fill('5')
+        await reason.fill('the first')
+        await button(page, 'Book the adjustment').click()
+        return findDialog(page, 'Adjust the balance of Booked')
+      }
+      const first = await ask()
+      const held = Promise.withResolvers<void>()
+      await page.route('**/adjustments*', async (route) => {
+        await held.promise
+        await route.fallback()
+      })
+      await button(first, 'Book it').click()
+      await button(first, 'Cancel').click()
+      await credits.fill('7')
+      await reason.fill('the next')
+      held.resolve()
+      await page.getByText('Adjustment booked').waitFor()
+      t.same([await credits.inputValue(), await reason.inputValue()], ['7', 'the next'])
+      t.equal((await database.accounts.show(account.id)).wallet.balance, 500_000_000n)
+      await button(await ask(), 'Book it').click()
+      await first.waitFor({ state: 'detached' })
+      await until('the form begins anew', async () => (await reason.inputValue()) === '')
+      t.equal(await credits.inputValue(), '')
+      t.equal((await database.accounts.show(account.id)).wallet.balance, 1_000_000_000n)
     }),
   )
 

@@ -25,7 +25,7 @@ import { listScenarios, type Scenario } from './scenarios.ts'
 
 const CREDIT = '1000000000'
 /** A driver bounds each case, of which agents run four at once. */
-const DRIVER_BOUND_MS = 1_800_000
+const DRIVER_BOUND_MS = 2_700_000
 /** Some clients send pictures only to models whose names tell that they see. */
 const nameModel = (protocol: ChatProtocol, upstream = protocol): string =>
   upstream === protocol ? `sim-vision-${protocol}` : `sim-vision-${upstream}-for-${protocol}`

@@ -6,6 +6,8 @@ export interface Area {
   readonly tests: readonly string[]
   /** Modules, or tests, keep something from run to run. */
   readonly hasState?: true
+  /** More than a test takes on a busy machine: one that waits for ever has noticed the mutant. 10 by default. */
+  readonly testSeconds?: number
 }
 
 export const AREAS: readonly Area[] = [
@@ -15,7 +17,7 @@ export const AREAS: readonly Area[] = [
     tests: ['test/src/core/token-counts.test.ts', 'test/src/core/pricing.test.ts'],
   },
   {
-    name: 'media prices',
+    name: 'media',
     code: ['src/core/media/pricing.ts', 'src/core/payments/price.ts'],
     tests: ['test/src/core/media.test.ts'],
   },
@@ -39,6 +41,7 @@ export const AREAS: readonly Area[] = [
     code: ['src/core/keys/*.ts'],
     tests: ['test/src/core/keys.test.ts'],
     hasState: true,
+    testSeconds: 120,
   },
   {
     name: 'wallet',
@@ -77,6 +80,7 @@ export const AREAS: readonly Area[] = [
       'test/pipelines/chat/forward.test.ts',
     ],
     hasState: true,
+    testSeconds: 120,
   },
   {
     name: 'settlement',
@@ -88,13 +92,27 @@ export const AREAS: readonly Area[] = [
   },
   {
     name: 'tasks',
-    code: ['schemas/tasks/task.ts', 'pipelines/tasks/*.ts', 'pipelines/tasks/{end,lost,order,worker}/*.ts'],
+    code: [
+      'schemas/tasks/task.ts',
+      'pipelines/tasks/{task,transition}.ts',
+      'pipelines/tasks/end/{charge,deadline,end-task,settlement}.ts',
+    ],
+    tests: ['test/simulation/tasks/tasks-from-order-to-end.test.ts', 'test/pipelines/tasks/ends.test.ts'],
+    testSeconds: 120,
+  },
+  {
+    name: 'task-work',
+    code: [
+      'pipelines/tasks/{lost,order,poll,store,submit,worker}/*.ts',
+      'pipelines/tasks/end/cancel-upstream.ts',
+    ],
     tests: [
       'test/simulation/tasks/tasks-from-order-to-end.test.ts',
       'test/pipelines/tasks/ends.test.ts',
       'test/pipelines/tasks/orders.test.ts',
     ],
     hasState: true,
+    testSeconds: 120,
   },
   {
     name: 'conversations',

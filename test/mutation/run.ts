@@ -26,9 +26,10 @@ const AIM_PERCENT = 95
 const RUNS_PER_PROCESS = 300
 /** Of the simulations, which take many more in a run of tests. */
 const SEEDS = '1-12'
+const TEST_SECONDS = 10
 const DRY_RUN_MINUTES = 20
 /** Of a mutant, besides the usual time of its tests: long enough for a busy machine. Most loops end at a count before. */
-const TIME_LIMIT_MS = 60_000
+const TIME_LIMIT_MS = 30_000
 const SHOWN_CHARACTERS = 60
 
 /** What Stryker says of a mutant, as far as it is read here. */
@@ -97,7 +98,11 @@ async function testArea(stryker: string, area: Area): Promise<Outcome> {
       plugins: [join(HERE, 'runner.ts')],
       testRunner: 'tap-in-process',
       testRunnerNodeArgs: ['--no-warnings'],
-      tapInProcess: { files: area.tests, hasState: area.hasState === true },
+      tapInProcess: {
+        files: area.tests,
+        hasState: area.hasState === true,
+        testMs: 1000 * (area.testSeconds ?? TEST_SECONDS),
+      },
       coverageAnalysis: 'perTest',
       // Names and words: the types notice most of the names, and no rule depends on the words.
       mutator: { excludedMutations: ['StringLiteral'] },

@@ -35,6 +35,8 @@ interface TapInProcessOptions {
   readonly files: readonly string[]
   /** Modules keep something from run to run. */
   readonly hasState: boolean
+  /** The longest that a test within another may take. */
+  readonly testMs: number
 }
 
 type Body = (t: Test) => unknown
@@ -66,13 +68,15 @@ class TapInProcess {
   static inject = ['options']
   readonly #files: readonly string[]
   readonly #hasState: boolean
+  readonly #testMs: number
   /** The tests that each file has, once it is loaded. */
   readonly #tests = new Map<string, Parameters<Test['test']>[]>()
   #runs = 0
 
-  constructor({ tapInProcess: { files, hasState } }: { tapInProcess: TapInProcessOptions }) {
+  constructor({ tapInProcess: { files, hasState, testMs } }: { tapInProcess: TapInProcessOptions }) {
     this.#files = files
     this.#hasState = hasState
+    this.#testMs = testMs
     // The lines of TAP would fill a pipe that nobody reads.
     process.stdout.write = () => true
   }
@@ -140,13 +144,15 @@ class TapInProcess {
         if (!isWanted(innerId) || (untilFailure && hasFailed())) return Promise.resolve()
         const body = rest.pop() as Body
         const run = async (inner: Test) => {
-          const outer = switches.currentTestId
           const startedAt = performance.now()
           switches.currentTestId = innerId
           wrap(inner, innerId, fileName)
+          if (untilFailure && id !== fileName) inner.setTimeout(this.#testMs)
           let failure: unknown
           inner.on('end', () => {
             running.delete(inner)
+            // Its first test begins while the body of a test still runs, so only the end of a test says whose turn it is.
+            switches.currentTestId = id === fileName ? undefined : id
             results.push({
               id: innerId,
               name: innerId,
@@ -161,8 +167,6 @@ class TapInProcess {
           } catch (error) {
             failure = error
             throw error
-          } finally {
-            switches.currentTestId = outer
           }
         }
         return (own as (...given: unknown[]) => unknown)(name, ...rest, run)

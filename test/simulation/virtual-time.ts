@@ -12,6 +12,8 @@ interface Event {
 
 /** Promises that are settled pass through at most this many turns until the code behind them has run. */
 const MICROTASK_TURNS = 12
+/** With more, time stands still: something plans itself again and again. */
+const MAX_EVENTS_OF_INSTANT = 50_000
 
 export class VirtualTime {
   #now = 0
@@ -44,9 +46,12 @@ export class VirtualTime {
   /** Runs events until `isDone` or the end of `untilMs`. */
   async run(untilMs: number, isDone: () => boolean = () => false): Promise<void> {
     await this.#settlePromises()
+    let events = 0
     while (!isDone()) {
       const next = this.#heap[0]
       if (next === undefined || next.at > untilMs) break
+      events = next.at > this.#now ? 0 : events + 1
+      if (events > MAX_EVENTS_OF_INSTANT) throw new Error('time stands still')
       this.#pop()
       if (next.isCancelled) continue
       this.#now = next.at

@@ -2,7 +2,7 @@
  * A browser for tests of the console. Every test has a separate context with separate cookies; an error in the page's
  * console fails the test.
  */
-import { copyFileSync, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import axe, { type Result } from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
@@ -10,7 +10,6 @@ import t from 'tap'
 import { findChromium } from './chromium-binary.ts'
 
 const SCREENSHOTS = fileURLToPath(new URL('../screenshots/', import.meta.url))
-const DOCS = new URL('../../docs/', import.meta.url)
 const HEIGHT = 900
 /** What a page does not show by then never comes. Generous, as machines that run tests are busy. */
 const ACTION_BOUND_MS = 30_000
@@ -133,11 +132,6 @@ export async function inspectPage(t: Assertions, page: Page, name: string): Prom
   }
   await page.emulateMedia({ colorScheme: null, reducedMotion: null })
   await page.setViewportSize({ width: WIDE, height: HEIGHT })
-}
-
-/** Copies a screenshot to the documents, where TOLLGATE_PICTURES asks for it. */
-export function keepPicture(name: string, file: string): void {
-  if (process.env.TOLLGATE_PICTURES === '1') copyFileSync(`${SCREENSHOTS}${name}.png`, new URL(file, DOCS))
 }
 
 async function takeScreenshot(page: Page, name: string): Promise<void> {

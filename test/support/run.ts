@@ -53,7 +53,22 @@ const UNIT = [
   'test/src/protocols',
 ]
 /** Beside those of pure code: the files below each of these folders share a process. */
-const SHARED = ['test/pipelines/chat', 'test/pipelines/media', 'test/simulation', 'test/src/postgres']
+const SHARED = [
+  'test/bench',
+  'test/docs',
+  'test/pipelines/chat',
+  'test/pipelines/knowledge',
+  'test/pipelines/media',
+  'test/simulation',
+  'test/simulator',
+  'test/src/cli',
+  'test/src/embedded',
+  'test/src/http',
+  'test/src/postgres',
+  'test/src/server',
+  'test/src/storage',
+  'test/src/upstream',
+]
 /** They take longest: each begins at once, in a process of its own. */
 const ALONE = [
   'test/pipelines/call-log/copy.test.ts',

@@ -2,13 +2,13 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { PublicModel } from '../../../schemas/accounts/models.ts'
 import { ROUTES } from '../../../schemas/routes.ts'
-import { ApiError } from './client.ts'
+import { ApiError, reach } from './client.ts'
 
 export const catalogQuery = queryOptions({
   queryKey: ['catalog'],
   staleTime: 60_000,
   queryFn: async ({ signal }): Promise<readonly PublicModel[]> => {
-    const response = await fetch(ROUTES.listPublicModels[1], { signal })
+    const response = await reach(ROUTES.listPublicModels[1], { signal })
     if (!response.ok)
       throw new ApiError(
         response.status,

@@ -127,6 +127,20 @@ interface Sent extends RequestOptions {
   readonly body?: string | FormData
 }
 
+/** Asks the service, and notes whether it answers. @throws ApiError without an answer */
+export async function reach(url: string, init: RequestInit): Promise<Response> {
+  try {
+    const response = await ((init.method === 'GET' && takeEarly(url)) || fetch(url, init))
+    onlineManager.setOnline(true)
+    return response
+  } catch (error) {
+    if (init.signal?.aborted) throw error
+    onlineManager.setOnline(false)
+    const message = t('The service cannot be reached. Check your connection, and try again.')
+    throw new ApiError(UNREACHABLE, UNREACHABLE_CODE, message, null)
+  }
+}
+
 /** A session may end between two questions. */
 const MAX_QUESTIONS = 2
 
@@ -145,28 +159,19 @@ async function send<Answer>(method: string, path: string, sent: Sent): Promise<A
   const query = new URLSearchParams(sent.query.map(([name, value]) => [name, String(value)]))
   const url = `${MANAGEMENT_PATH}${path}${query.size > 0 ? `?${query}` : ''}`
   const attempt = () =>
-    (
-      (method === 'GET' && takeEarly(url)) ||
-      fetch(url, {
-        method,
-        credentials: 'same-origin',
-        headers: {
-          ...sent.headers,
-          ...(method !== 'GET' && csrfToken !== null && { 'x-csrf-token': csrfToken }),
-          ...(sent.idempotencyKey !== undefined && { 'idempotency-key': sent.idempotencyKey }),
-        },
-        body: sent.body,
-        signal: sent.signal,
-      })
-    ).catch((error: unknown) => {
-      if (sent.signal?.aborted) throw error
-      const message = t('The service cannot be reached. Check your connection, and try again.')
-      onlineManager.setOnline(false)
-      throw new ApiError(UNREACHABLE, UNREACHABLE_CODE, message, null)
+    reach(url, {
+      method,
+      credentials: 'same-origin',
+      headers: {
+        ...sent.headers,
+        ...(method !== 'GET' && csrfToken !== null && { 'x-csrf-token': csrfToken }),
+        ...(sent.idempotencyKey !== undefined && { 'idempotency-key': sent.idempotencyKey }),
+      },
+      body: sent.body,
+      signal: sent.signal,
     })
   for (let asked = 0; ; asked += 1) {
     const response = await attempt()
-    onlineManager.setOnline(true)
     if (response.ok) return (await response.json()) as Answer
     const error = await readError(response)
     const question = sent.isSilent || asked === MAX_QUESTIONS ? undefined : findQuestion(error)

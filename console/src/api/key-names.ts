@@ -21,6 +21,8 @@ const keyNamesQuery = (accountId: string) =>
   queryOptions({
     queryKey: ['/keys' satisfies OperationPath, 'names', accountId],
     staleTime: 60_000,
+    // Many pages of them.
+    refetchOnWindowFocus: true,
     queryFn: async ({ signal }): Promise<KeyNames> => {
       const keys: Key[] = []
       for await (const page of readPages('listKeys', { account_id: accountId }, signal)) {

@@ -73,7 +73,7 @@ function keepLive(name: ReadName) {
 }
 
 /** Keeps on the page what was read before the service went down: the frame says so. */
-const keepShown = <Result extends { data: unknown; error: Error | null }>(result: Result): Result =>
+export const keepShown = <Result extends { data: unknown; error: Error | null }>(result: Result): Result =>
   result.data !== undefined && result.error !== null && isUnreachable(result.error)
     ? { ...result, status: 'success', isSuccess: true, isError: false, isRefetchError: false, error: null }
     : result

@@ -13,7 +13,7 @@ import { listNames, PageHeader, StatusBadge } from '../ui/states.tsx'
 import { type Column, ListPanel } from '../ui/table.tsx'
 import { Money, NONE, TextLink, Time } from '../ui/text.tsx'
 import { describeStatuses } from './calls/query.ts'
-import { Filter, FilterPanel, PeriodFilter } from './filters.tsx'
+import { Filter, FilterPanel, PeriodFilter, useZoom } from './filters.tsx'
 
 const route = getRouteApi('/signed-in/all-calls')
 
@@ -60,7 +60,8 @@ function Charts({ filters }: { readonly filters: object }) {
   const series = useGet('seriesOfAllCalls', { ...filters, timezone: readZoneName() } as never)
   const points = series.data?.data ?? []
   const times = points.map(({ at }) => Date.parse(at) / 1000)
-  const common = { query: series, times, points, bucketSeconds: series.data?.bucket_seconds }
+  const onZoom = useZoom()
+  const common = { query: series, times, points, bucketSeconds: series.data?.bucket_seconds, onZoom }
   return (
     <div className="mb-4 grid gap-4 lg:grid-cols-2">
       <CallsChart {...common} title={t('Calls')} />

@@ -2,95 +2,90 @@
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
+import {
+  computeRefund,
+  countDecimals,
+  countRefundable,
+  parsePrice,
+  printPrice,
+} from '../../../src/core/payments/price.ts'
 import { type AnswerOf, linkTo, request } from '../api/client.ts'
 import { useList } from '../api/read.ts'
 import { useSession } from '../api/session.ts'
-import { printMoney } from '../format.ts'
+import { printExact, printMoney, toZoneRange } from '../format.ts'
 import { t } from '../i18n.ts'
 import { Dialog, DialogButton } from '../ui/dialog.tsx'
 import { useFields } from '../ui/fields.ts'
-import { DialogForm, Field, NumberField } from '../ui/form.tsx'
+import { DialogForm, NumberField } from '../ui/form.tsx'
 import { listNames, PageHeader, StatusBadge } from '../ui/states.tsx'
 import { type Column, ListPanel } from '../ui/table.tsx'
 import { Anchor, Id, Money, NONE, TextLink, Time } from '../ui/text.tsx'
+import { useBalanceChange } from './balance-change.tsx'
 import { describeStatuses } from './billing/payments.tsx'
-import { Filter, FilterPanel, SearchForm } from './filters.tsx'
+import { Filter, FilterPanel, PeriodFilter, SearchForm } from './filters.tsx'
 import { ReasonField } from './reason-field.tsx'
 
 const route = getRouteApi('/signed-in/payments')
 
 type Payment = AnswerOf<'listAllPayments'>['data'][number]
 
-const MONEY_DECIMALS = 3
-
-/** Returns what of a payment is left to refund, as a decimal text. */
-function countLeft({ amount, refunded, disputed }: Payment): string {
-  const decimals = Math.max(...[amount, refunded, disputed].map((text) => (text.split('.')[1] ?? '').length))
-  const toUnits = (text: string) => {
-    const [whole = '0', fraction = ''] = text.split('.')
-    return BigInt(whole + fraction.padEnd(decimals, '0'))
-  }
-  const left = String(toUnits(amount) - toUnits(refunded) - toUnits(disputed)).padStart(decimals + 1, '0')
-  return decimals === 0 ? left : `${left.slice(0, -decimals)}.${left.slice(-decimals)}`
-}
-
 function RefundDialog({ payment, onClose }: { readonly payment: Payment; onClose(): void }) {
-  const { id, currency, credits, account_name: account } = payment
-  const left = countLeft(payment)
-  const form = useFields(`refund ${id}`, { amount: left, reason: '', confirm: '' })
+  const { id, account_id: accountId, currency, credits, account_name: account } = payment
+  const left = printPrice({ amount: countRefundable(payment), currency })
+  const form = useFields(`refund ${id}`, { amount: left, reason: '' })
+  const { amount, reason } = form.values
   const [idempotencyKey] = useState(() => crypto.randomUUID())
   const refund = useMutation({
     meta: { done: t('Payment refunded'), changes: ['/installation/payments', '/accounts'] },
-    mutationFn: () => {
-      const { amount, reason } = form.values
-      return request(
-        'refundPayment',
-        { id, reason, amount: amount === left ? null : amount },
-        { idempotencyKey },
-      )
-    },
+    mutationFn: () =>
+      request('refundPayment', { id, reason, amount: amount === left ? null : amount }, { idempotencyKey }),
     onSuccess: onClose,
+  })
+  const part = parsePrice(amount, currency)
+  const { sends, note, question } = useBalanceChange({
+    accountId,
+    change: part === null ? null : -computeRefund(payment, part),
+    amount,
+    isFinal: true,
+    title: t('Refund {amount} to the card of {account}', { amount: printMoney(amount, currency), account }),
+    submit: t('Refund to the card'),
+    book: refund,
   })
   return (
     <Dialog
       title={t('Refund the payment of {account}', { account })}
       description={t(
-        'The money goes back to the card, and its credits are taken from the balance, which may fall below zero: calls are then refused. The payment added {credits} credits.',
-        { credits },
+        'The money goes back to the card, and its credits are taken from the balance. The payment added {credits} credits.',
+        { credits: printExact(credits) },
       )}
       onClose={onClose}
     >
-      <DialogForm
-        sends={refund}
-        fields={form}
-        submit={t('Refund to the card')}
-        kind="danger"
-        isDisabled={form.values.confirm.trim() !== account.trim()}
-      >
+      <DialogForm sends={sends} fields={form} submit={t('Refund to the card')} kind="danger">
         <NumberField
           label={t('Amount in {currency}', { currency: currency.toUpperCase() })}
           hint={t('At most {left}.', { left: printMoney(left, currency) })}
           required
           min={0}
           max={Number(left)}
-          decimals={MONEY_DECIMALS}
+          decimals={countDecimals(currency)}
           {...form.field('amount')}
         />
         <ReasonField {...form.field('reason')} />
-        <Field
-          label={t('Type {name} to confirm', { name: account })}
-          autoComplete="off"
-          {...form.field('confirm')}
-        />
+        {note}
       </DialogForm>
+      {question}
     </Dialog>
   )
 }
 
 export function AllPayments() {
-  const { search, state } = route.useSearch()
+  const { search, state, account: _, ...period } = route.useSearch()
   const mayRefund = useSession().user.installation_role === 'operator'
-  const list = useList('listAllPayments', { search, ...(state && { state }) } as never)
+  const list = useList('listAllPayments', {
+    search,
+    ...(state && { state }),
+    ...toZoneRange(period),
+  } as never)
   const statuses = describeStatuses()
   const columns: Column<Payment>[] = [
     { name: t('Time'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
@@ -135,7 +130,7 @@ export function AllPayments() {
       cell: (payment) =>
         mayRefund &&
         payment.state === 'paid' &&
-        Number(countLeft(payment)) > 0 && (
+        countRefundable(payment) > 0n && (
           <DialogButton
             kind="quiet"
             dialog={(onClose) => <RefundDialog payment={payment} onClose={onClose} />}
@@ -153,6 +148,7 @@ export function AllPayments() {
       />
       <SearchForm label={t('Payment, account or provider id')} value={search} />
       <FilterPanel>
+        <PeriodFilter value={period} hasAll usual="all" />
         <Filter name="state" label={t('Status')} value={state} options={listNames(statuses)} />
       </FilterPanel>
       <ListPanel caption={t('Payments')} list={list} columns={columns} empty={t('No payments match.')} />

@@ -5,12 +5,13 @@ import { type CsvValue, printCsvRecord } from '../../../src/core/call-log/csv-re
 import type { AnswerOf } from '../api/client.ts'
 import { useList } from '../api/read.ts'
 import { useAccount } from '../api/session.ts'
+import { toZoneRange } from '../format.ts'
 import { t } from '../i18n.ts'
 import { PageHeader } from '../ui/states.tsx'
 import { type Column, ListPanel } from '../ui/table.tsx'
 import { Code, Id, Time } from '../ui/text.tsx'
 import { CsvExport } from './csv-export.tsx'
-import { Filter, ScopeFilter, useIsWhole } from './filters.tsx'
+import { Filter, PeriodFilter, ScopeFilter, useIsWhole } from './filters.tsx'
 
 type Entry = AnswerOf<'listAudit'>['data'][number]
 
@@ -64,10 +65,10 @@ function Changes({ before, after }: Pick<Entry, 'before' | 'after'>) {
 
 export function Audit() {
   const { account_id: accountId } = useAccount()
-  const { action, scope } = route.useSearch()
+  const { action, scope, account: _, ...period } = route.useSearch()
   const isWhole = useIsWhole(scope)
   const operation = isWhole ? 'listInstallationAudit' : 'listAudit'
-  const input = { action, account_id: isWhole ? undefined : accountId }
+  const input = { action, account_id: isWhole ? undefined : accountId, ...toZoneRange(period) }
   const list = useList(operation, input as never)
   const columns: Column<Entry>[] = [
     { name: t('Time'), isTime: true, cell: ({ created_at }) => <Time at={created_at} /> },
@@ -90,7 +91,8 @@ export function Audit() {
           />
         }
       />
-      <div className="mb-4 grid max-w-lg gap-3 sm:grid-cols-2">
+      <div className="mb-4 grid max-w-3xl gap-3 sm:grid-cols-3">
+        <PeriodFilter value={period} hasAll usual="all" />
         <Filter
           name="action"
           label={t('Operation')}

@@ -1,16 +1,13 @@
 /** Writes a list into a CSV file, page by page. */
 
 import { useMutation } from '@tanstack/react-query'
-import { useEffect, useRef, useState } from 'react'
+import { lazy, Suspense, useEffect, useRef, useState } from 'react'
 import type { ReadName } from '../api/client.ts'
 import { readPages } from '../api/read.ts'
-import { printNumber } from '../format.ts'
-import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
-import { Dialog } from '../ui/dialog.tsx'
-import { Actions } from '../ui/form.tsx'
-import { ErrorState } from '../ui/states.tsx'
 import { saveCsv } from './save-csv.ts'
+
+const CsvProgress = lazy(async () => ({ default: (await import('./csv-progress.tsx')).CsvProgress }))
 
 interface CsvExportProps<Entry> {
   /** The content of the file, such as `calls`. */
@@ -66,18 +63,11 @@ export function CsvExport<Entry>(props: CsvExportProps<Entry>) {
   return (
     <>
       <Button onClick={start}>CSV</Button>
-      <Dialog title={t('Export as CSV')} isOpen={writing.isPending || failure !== null} onClose={close}>
-        <p aria-live="polite" className="tabular">
-          {t('{count} rows written', { count: printNumber(count) })}
-        </p>
-        {writing.isPending && (
-          <progress className="mt-3 h-2 w-full accent-accent" aria-label={t('Progress')} />
-        )}
-        <ErrorState error={failure} onRetry={start} />
-        <Actions>
-          <Button onClick={close}>{t('Cancel')}</Button>
-        </Actions>
-      </Dialog>
+      {(writing.isPending || failure !== null) && (
+        <Suspense>
+          <CsvProgress count={count} failure={failure} onRetry={start} onClose={close} />
+        </Suspense>
+      )}
     </>
   )
 }

@@ -125,11 +125,17 @@ export interface Period {
 
 interface PeriodFilterProps {
   readonly value: Period
-  /** True if the user may choose the whole log. */
+  /** True if the user may choose all time. */
   readonly hasAll?: boolean
+  /** Without a choice. */
+  readonly usual?: 'all' | '30d'
 }
 
-export function PeriodFilter({ value: { period, from, to }, hasAll = false }: PeriodFilterProps) {
+export function PeriodFilter({
+  value: { period, from, to },
+  hasAll = false,
+  usual = '30d',
+}: PeriodFilterProps) {
   const change = useChangeSearch()
   // A part of a chart has instants, not days.
   const isPart = from?.includes('T') === true && to !== undefined
@@ -140,7 +146,7 @@ export function PeriodFilter({ value: { period, from, to }, hasAll = false }: Pe
     <>
       <SelectField
         label={nameInZone(t('Period'))}
-        value={isPart ? 'part' : isRange ? 'range' : (period ?? '30d')}
+        value={isPart ? 'part' : isRange ? 'range' : (period ?? usual)}
         onText={(text) =>
           change(
             text === 'range' ? { period: '', from: today, to: today } : { period: text, from: '', to: '' },
@@ -168,4 +174,11 @@ export function PeriodFilter({ value: { period, from, to }, hasAll = false }: Pe
         ))}
     </>
   )
+}
+
+/** Returns a function that shows the part of a chart that its reader has dragged over, epoch seconds. */
+export function useZoom() {
+  const change = useChangeSearch()
+  const print = (seconds: number) => new Date(seconds * 1000).toISOString()
+  return (from: number, to: number): void => change({ period: '', from: print(from), to: print(to) })
 }

@@ -4,12 +4,14 @@ import { useState } from 'react'
 import type { ShownRefund } from '../../../schemas/call-log/detail.ts'
 import { request } from '../api/client.ts'
 import { useSession } from '../api/session.ts'
+import { printExact } from '../format.ts'
 import { t } from '../i18n.ts'
 import { Dialog, DialogButton } from '../ui/dialog.tsx'
 import { useFields } from '../ui/fields.ts'
 import { AmountField, DialogForm } from '../ui/form.tsx'
 import { Fact } from '../ui/states.tsx'
 import { Money, Time } from '../ui/text.tsx'
+import { parseOrNull, useBalanceChange } from './balance-change.tsx'
 import { ReasonField } from './reason-field.tsx'
 
 export const RefundFact = ({ refund }: { readonly refund: ShownRefund | null }) =>
@@ -55,29 +57,39 @@ interface RefundDialogProps extends Pick<RefundProps, 'accountId' | 'refId' | 'o
 
 function RefundDialog({ accountId, refId, cost, onDone, onClose }: RefundDialogProps) {
   const form = useFields(`refund ${refId}`, { amount: cost, reason: '' })
-  const { field } = form
+  const { values, field } = form
   const [idempotencyKey] = useState(() => crypto.randomUUID())
   const book = useMutation({
-    meta: { done: t('Refund booked') },
-    mutationFn: () => request('refund', { id: accountId, ref: refId, ...form.values }, { idempotencyKey }),
+    meta: { done: t('Refund booked'), changes: ['/accounts'] },
+    mutationFn: () => request('refund', { id: accountId, ref: refId, ...values }, { idempotencyKey }),
     onSuccess: () => {
       onClose()
       onDone()
     },
+  })
+  const { sends, note, question } = useBalanceChange({
+    accountId,
+    change: parseOrNull(values.amount),
+    amount: values.amount,
+    title: t('Refund {amount} credits', { amount: printExact(values.amount) }),
+    submit: t('Book it'),
+    book,
   })
   return (
     <Dialog
       title={t('Refund')}
       description={t(
         'You can refund a charge once, up to its {cost} credits. The refund does not lower what the key has spent.',
-        { cost },
+        { cost: printExact(cost) },
       )}
       onClose={onClose}
     >
-      <DialogForm sends={book} fields={form} submit={t('Refund')}>
+      <DialogForm sends={sends} fields={form} submit={t('Refund')}>
         <AmountField label={t('Credits')} {...field('amount')} />
         <ReasonField hint={t('The customer can read it.')} {...field('reason')} />
+        {note}
       </DialogForm>
+      {question}
     </Dialog>
   )
 }

@@ -3,14 +3,15 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { X } from 'lucide-react'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import type { OperationPath } from '../../../schemas/routes.ts'
 import { type AnswerOf, request } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
-import { NameDialog } from '../ui/name-dialog.tsx'
 import { FormError } from '../ui/states.tsx'
+
+const NameDialog = lazy(async () => ({ default: (await import('../ui/name-dialog.tsx')).NameDialog }))
 
 type View = AnswerOf<'listViews'>['data'][number]
 
@@ -86,14 +87,16 @@ export function SavedViews({ page, filters }: SavedViewsProps) {
       )}
       <FormError error={remove.error} />
       {isSaving && (
-        <NameDialog
-          title={t('Save this view')}
-          hint={t('A view with the same name is replaced.')}
-          maxLength={100}
-          submit={t('Save')}
-          onName={save}
-          onClose={() => setSaving(false)}
-        />
+        <Suspense>
+          <NameDialog
+            title={t('Save this view')}
+            hint={t('A view with the same name is replaced.')}
+            maxLength={100}
+            submit={t('Save')}
+            onName={save}
+            onClose={() => setSaving(false)}
+          />
+        </Suspense>
       )}
     </section>
   )

@@ -1,6 +1,6 @@
 /** Charts over time, with the same figures as a tooltip and as a table. */
 import { type KeyboardEvent, lazy, type ReactNode, Suspense, useState } from 'react'
-import { printDay, printTime, readZoneName } from '../format.ts'
+import { printDay, printTime, readZoneName, toDayStart } from '../format.ts'
 import { t } from '../i18n.ts'
 import type { Figures, Point, Series } from './plot.tsx'
 import { EmptyState, type Query, QueryState, Skeleton } from './states.tsx'
@@ -16,7 +16,7 @@ interface ChartProps extends Figures {
   readonly bucketSeconds?: number | undefined
   /** Prints a cell of the table and of the tooltip; default: `print`. */
   cell?(series: number, time: number): ReactNode
-  /** Called with a part of the chart that the reader has dragged over, epoch seconds. */
+  /** Called with the time that the reader has dragged over, epoch seconds: whole steps of the chart. */
   onZoom?(from: number, to: number): void
 }
 
@@ -146,9 +146,14 @@ function Readable({ title, times, series, print, isStacked, bucketSeconds, cell,
   const last = times.length - 1
   const at = point === null ? null : Math.min(point.at, last)
   const now = at ?? last
-  const from = times[now] ?? 0
-  const next = (times[now + 1] ?? from) - from || from - (times[now - 1] ?? from - DAY_SECONDS)
-  const interval = printInterval(from, bucketSeconds ?? next)
+  const toStart = (place: number) => times[place] ?? 0
+  const toEnd = (place: number): number => {
+    const { [place]: from = 0, [place + 1]: next, [place - 1]: before = from - DAY_SECONDS } = times
+    if (bucketSeconds === undefined) return next ?? 2 * from - before
+    if (bucketSeconds < DAY_SECONDS) return from + bucketSeconds
+    return toDayStart(printDay(toInstant(from)), bucketSeconds / DAY_SECONDS).getTime() / 1000
+  }
+  const interval = printInterval(toStart(now), toEnd(now) - toStart(now))
   const onKey = (event: KeyboardEvent) => {
     const places = { ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: last }
     if (event.key === 'Escape') return setPoint(null)
@@ -185,7 +190,7 @@ function Readable({ title, times, series, print, isStacked, bucketSeconds, cell,
           onPoint={(given) =>
             setPoint((before) => (before?.at === given?.at && before?.left === given?.left ? before : given))
           }
-          onZoom={onZoom}
+          onZoom={onZoom && ((first, end) => onZoom(toStart(first), toEnd(end)))}
         />
       </Suspense>
       {point !== null && at !== null && point.left > 0 && (

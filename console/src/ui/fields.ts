@@ -32,9 +32,11 @@ export function useGuard(fields: Fields | undefined): void {
   })
 }
 
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
+
 function findChanges<Values extends object>(saved: Values, values: Values): Partial<Values> {
   const changed = Object.entries(values).filter(
-    ([name, value]) => JSON.stringify(value) !== JSON.stringify(saved[name as keyof Values]),
+    ([name, value]) => !isSame(value, saved[name as keyof Values]),
   )
   return Object.fromEntries(changed) as Partial<Values>
 }
@@ -57,10 +59,9 @@ export function useFields<Values extends object>(draft: string | null, initial: 
   useEffect(() => {
     if (draft !== null) storeDraft(draft, isChanged ? findChanges(saved, values) : null)
   }, [draft, isChanged, saved, values])
-  const settle = (toValues: (now: { saved: Values; values: Values }) => Values) => {
-    // The form may be gone before an effect removes the draft.
-    if (draft !== null) storeDraft(draft, null)
-    setState((now) => ({ ...now, saved: toValues(now), values: toValues(now), isRestored: false }))
+  /** The form may be gone before an effect removes the draft. What its user has typed since it was sent is another. */
+  const dropSent = () => {
+    if (draft !== null && isSame(readDraft(draft), findChanges(saved, values))) storeDraft(draft, null)
   }
   const set = (changed: Partial<Values>) =>
     setState((now) => ({ ...now, values: { ...now.values, ...changed } }))
@@ -70,11 +71,21 @@ export function useFields<Values extends object>(draft: string | null, initial: 
     isChanged,
     isRestored: isRestored && isChanged,
     set,
-    /** Takes these values as saved. */
-    reset: (values: Values) => settle(() => values),
-    forget: () => settle(({ saved }) => saved),
-    keep: () => {
+    forget: () => {
       if (draft !== null) storeDraft(draft, null)
+      setState((now) => ({ ...now, values: now.saved, isRestored: false }))
+    },
+    /** In place of `keep`, for a form that begins anew once it is sent, unless its user has typed since then. */
+    restart: () => {
+      dropSent()
+      setState((now) => ({
+        ...now,
+        values: isSame(now.values, values) ? now.saved : now.values,
+        isRestored: false,
+      }))
+    },
+    keep: () => {
+      dropSent()
       setState((now) => {
         const names = Object.keys(findChanges(now.saved, now.values)) as (keyof Values)[]
         const sent = Object.fromEntries(names.map((name) => [name, values[name]]))

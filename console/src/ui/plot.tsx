@@ -42,8 +42,8 @@ interface PlotProps extends Figures {
   /** The instant that is pointed at. */
   readonly at: number | null
   onPoint(point: Point | null): void
-  /** Called with a part of the chart that the reader has dragged over, epoch seconds. */
-  readonly onZoom: ((from: number, to: number) => void) | undefined
+  /** Called with the first and the last instant that the reader has dragged over, by their places. */
+  readonly onZoom: ((first: number, last: number) => void) | undefined
 }
 
 const HEIGHT_PX = 160
@@ -126,12 +126,12 @@ const toData = ({ times, series, isStacked = false }: PlotProps) => {
 
 /** Passes on what was dragged over, and removes the mark. */
 const zoomTo =
-  (onZoom: (from: number, to: number) => void) =>
+  (onZoom: (first: number, last: number) => void) =>
   (plot: UPlot): void => {
     const { left, width } = plot.select
     if (width < MIN_ZOOM_PX) return
     plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
-    onZoom(plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x'))
+    onZoom(plot.posToIdx(left), plot.posToIdx(left + width))
   }
 
 /** Passes on the instant below the pointer. */
@@ -239,7 +239,7 @@ export function Plot(props: PlotProps) {
       ...JSON.parse(shown),
       print: (value: number) => latest.current.print(value),
       onPoint: (point) => latest.current.onPoint(point),
-      onZoom: zooms ? (from, to) => latest.current.onZoom?.(from, to) : undefined,
+      onZoom: zooms ? (first, last) => latest.current.onZoom?.(first, last) : undefined,
     }
     const draw = () => {
       drawn.current?.destroy()

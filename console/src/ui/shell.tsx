@@ -11,6 +11,7 @@ import { forgetOtherUsers, forgetUser } from '../drafts.ts'
 import { readTimeZone, storeTimeZone } from '../format.ts'
 import { chooseLanguage, LANGUAGES, type Language, t, useLanguage } from '../i18n.ts'
 import { NAVIGATION } from '../navigation.ts'
+import { announceSession } from '../pages/sign-in/remembered.ts'
 import { SessionQuestions } from '../session-questions.tsx'
 import { applyTheme, THEMES, type Theme, theme } from '../theme.ts'
 import { whenIdle } from '../when-idle.ts'
@@ -127,6 +128,8 @@ function Navigation({ onSearch, onShortcuts, onChosen }: NavigationProps) {
       setCsrfToken(null)
       queries.clear()
       await navigate({ to: '/sign-in' })
+      // After this tab has stopped listening.
+      announceSession()
     },
   })
   return (
@@ -278,12 +281,22 @@ function LostNotice() {
   )
 }
 
+/** Leaves a page whose user has signed out in another tab, where someone else has signed in. */
+function useLeaving(userId: string): void {
+  const [begun] = useState(userId)
+  useEffect(() => {
+    if (userId !== begun) location.assign('/console/')
+  }, [userId, begun])
+}
+
 export function Shell() {
   useLanguage()
   const [isOpen, setOpen] = useState(false)
   // Choosing another account resets the page: an amount typed for one must not be saved for another.
   const { account_id } = useAccount()
-  forgetOtherUsers(useSession().user.id)
+  const { id: userId } = useSession().user
+  forgetOtherUsers(userId)
+  useLeaving(userId)
   const isAllowed = useMaySee()
   const palette = usePalette()
   const [hasShortcuts, setShortcuts] = useState(false)

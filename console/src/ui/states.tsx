@@ -1,6 +1,6 @@
 /** What a page shows besides its tables: headings, panels, figures, facts, empty states and errors. */
 import type { ErrorComponentProps } from '@tanstack/react-router'
-import { type ReactNode, useEffect } from 'react'
+import { type ReactNode, useEffect, useLayoutEffect, useState } from 'react'
 import { ApiError } from '../api/client.ts'
 import { t } from '../i18n.ts'
 import { Code } from '../ui/text.tsx'
@@ -134,12 +134,29 @@ interface ErrorStateProps {
   onRetry?(): void
 }
 
+/** The messages that the page shows, and how often. */
+const shownMessages = new Map<string, number>()
+
+/** Returns the role of an error: the same one in several places is announced once. */
+function useAlertRole(message: string | undefined): 'alert' | undefined {
+  const [isFirst, setFirst] = useState(false)
+  useLayoutEffect(() => {
+    if (message === undefined) return
+    const count = shownMessages.get(message) ?? 0
+    shownMessages.set(message, count + 1)
+    setFirst(count === 0)
+    return () => void shownMessages.set(message, (shownMessages.get(message) ?? 1) - 1)
+  }, [message])
+  return isFirst ? 'alert' : undefined
+}
+
 /** Says what went wrong, and the id with which an operator finds the request. */
 export function ErrorState({ error, onRetry }: ErrorStateProps) {
+  const role = useAlertRole(error?.message)
   if (!error) return null
   const requestId = error instanceof ApiError ? error.requestId : null
   return (
-    <div role="alert" className="m-4 rounded-md border border-bad bg-bad-wash p-4">
+    <div role={role} className="m-4 rounded-md border border-bad bg-bad-wash p-4">
       <p className="font-medium text-bad">{error.message}</p>
       {requestId && (
         <p className="mt-1 flex flex-wrap items-center gap-1 text-sm">

@@ -1,7 +1,7 @@
 /** Ids, amounts, times, links, code, and the button that copies them. */
 import { createLink } from '@tanstack/react-router'
 import { type AnchorHTMLAttributes, type ReactNode, useEffect, useState } from 'react'
-import { printAmount, printExact, printTime } from '../format.ts'
+import { printAmount, printExact, printInFull, printTime } from '../format.ts'
 import { t } from '../i18n.ts'
 
 const COPIED_MS = 1_500
@@ -59,7 +59,7 @@ export const Time = ({ at, none = NONE }: { readonly at: string | null; readonly
   at === null ? (
     none
   ) : (
-    <time dateTime={at} title={at} className="tabular whitespace-nowrap">
+    <time dateTime={at} title={printInFull(at)} className="tabular whitespace-nowrap">
       {printTime(at)}
     </time>
   )

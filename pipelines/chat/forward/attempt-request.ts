@@ -71,7 +71,7 @@ export const chooseEncodeOptions = (
   provider: route.channel.provider,
   askUsage,
   serverTools: route.channel.tools,
-  ...(call.others.length > 0 && { otherModels: nameOthersAt(call, route) }),
+  otherModels: call.others.length > 0 ? nameOthersAt(call, route) : undefined,
 })
 
 /** @param now the beginning of the attempt, on the clock of `performance.now()` */

@@ -184,8 +184,8 @@ function chargeCallUnits({ admitted, route, metered, used, source }: ChargedAnsw
 
 /** Charges what the answer used. What is not charged costs the operator what was reported of it. */
 export function chargeAnswer(answer: ChargedAnswer): CallCharge {
-  const { admitted, route, metered, used, source } = answer
-  const { request, model, call } = admitted
+  const { admitted, route, metered, used } = answer
+  const { model, call } = admitted
   if (model.price === null) return chargeCallUnits(answer)
   const parts = listModelUsage(answer)
   const ofModels = parts === null || route === null ? null : chargeModels(answer, route, parts)
@@ -193,12 +193,16 @@ export function chargeAnswer(answer: ChargedAnswer): CallCharge {
   // Of a report that cannot be believed, what was delivered is charged.
   if (ofModels !== null && suspect === '') return ofModels
   const charge = chargePart(answer, model, used, call, metered.usage, suspect)
-  const { usage: owed } = boundUsage(
-    source === 'none' ? (metered.usage ?? NO_USAGE) : charge.usage,
-    model.entry,
-    call,
-  )
+  return { ...charge, upstreamCost: chargeOperator(answer, charge), more: '', unknownModel: '' }
+}
+
+/** Returns what the operator pays for what was reported; null where the channel has no cost. */
+function chargeOperator(
+  { admitted: { request, model, call }, route, metered, source }: ChargedAnswer,
+  { usage, serviceTier }: TokenCharge,
+): Credits | null {
   const cost = route?.cost ?? null
-  const upstreamCost = cost === null ? null : tokenCharge(cost, owed, request.submittedAt, charge.serviceTier)
-  return { ...charge, upstreamCost, more: '', unknownModel: '' }
+  if (cost === null) return null
+  const reported = source === 'none' ? (metered.usage ?? NO_USAGE) : usage
+  return tokenCharge(cost, boundUsage(reported, model.entry, call).usage, request.submittedAt, serviceTier)
 }

@@ -147,7 +147,6 @@ export function noteStoredResponse(
   if (state === undefined) return null
   const { conversation } = state
   const isKept = state.isStored && days > 0
-  if (!isKept && conversation === null) return null
   const { responseId = '', itemIds = [], usage, isUsageWhole } = answer.readMeter()
   const id = isKept && responseId !== '' ? responseId : null
   if (id === null && conversation === null) return null

@@ -50,9 +50,10 @@ export function makeTranslationHeaders(
   { writesCache }: Model,
   encoded?: Encoded,
 ): HeaderList {
-  const translation = isTranslated ? [makeTranslationHeader(from, to)] : NO_HEADERS
+  const translation: HeaderList = isTranslated ? [makeTranslationHeader(from, to)] : NO_HEADERS
   if (encoded === undefined) return translation
-  const { body, dropped, changed } = encoded
+  const { body, dropped, changed = [] } = encoded
+  if (!writesCache && dropped.length === 0 && changed.length === 0) return translation
   const named = writesCache ? [...dropped, ...listUnpricedLifetimes(body)] : dropped
   return [
     ...translation,
@@ -76,8 +77,7 @@ export function planTranslationHeaders(
 }
 
 /** Returns the headers of an answer: its own, and those that name its model and its translation. */
-export const joinAnswerHeaders = (own: HeaderList, call: ServedCall, translation: HeaderList): HeaderList => [
-  ...own,
-  ...makeModelHeaders(call),
-  ...translation,
-]
+export const joinAnswerHeaders = (own: HeaderList, call: ServedCall, translation: HeaderList): HeaderList =>
+  call.model === call.requested && translation.length === 0
+    ? own
+    : [...own, ...makeModelHeaders(call), ...translation]

@@ -1,25 +1,24 @@
 /** Operations that read the audit record. */
 import { listAudit, listInstallationAudit } from '../../../schemas/management/accounts/audit.ts'
 import { type Context, implement } from '../operation.ts'
-import { type PageInput, readNumberCursor, toPage } from '../page.ts'
+import { type PageInput, readNumberCursor, readRange, type TimeInput, toPage } from '../page.ts'
 import { auditShape } from '../shapes.ts'
 
 const USER = 'user:'
 
-interface Filters extends PageInput {
+interface Filters extends PageInput, TimeInput {
   readonly action?: string | undefined
   readonly subject_id?: string | undefined
-  readonly since?: string | undefined
 }
 
 async function list({ database }: Context, of: { readonly accountId?: string }, filters: Filters) {
-  const { action, subject_id: subjectId, since } = filters
+  const { action, subject_id: subjectId } = filters
   const before = readNumberCursor(filters)
   const entries = await database.auditRecord.list({
     ...of,
     ...(action !== undefined && { action }),
     ...(subjectId !== undefined && { subjectId }),
-    ...(since !== undefined && { since: new Date(since) }),
+    ...readRange(filters),
     ...(before !== null && { before }),
     limit: filters.limit + 1,
   })

@@ -12,7 +12,7 @@ import type { TaskTransitions, TaskUpstreams } from '../../tasks/engine.ts'
 import { isThere, KEEPING } from '../../tasks/store/result-files.ts'
 import type { TaskMessages } from '../../tasks/worker/messages.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { type PageInput, readCursor, toPage } from '../page.ts'
+import { type PageInput, readCursor, readRange, type TimeInput, toPage } from '../page.ts'
 import { taskShape } from '../shapes.ts'
 
 /** The expiry of a link to a file that is kept forever. */
@@ -29,7 +29,7 @@ async function findTask(database: Database, id: string, isSeen: (task: Task) => 
   return task
 }
 
-interface ListInput extends PageInput {
+interface ListInput extends PageInput, TimeInput {
   readonly kind?: Task['kind'] | undefined
   readonly state?: readonly Task['state'][] | undefined
   readonly open: boolean
@@ -44,7 +44,7 @@ async function readQuery(
   if (before !== null && last === undefined)
     throw new Failure('invalid_request', `cursor: is not the next_cursor of a page: no task is ${before}.`)
   const states = state.length === 0 ? null : state
-  return { kind: kind ?? null, states, isOpen: open, before, limit: input.limit + 1 }
+  return { kind: kind ?? null, states, isOpen: open, before, limit: input.limit + 1, ...readRange(input) }
 }
 
 export interface TaskServices {

@@ -9,7 +9,7 @@ import { toApiShape } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { printWebhookBody } from '../../notifications/attempt.ts'
 import { implement } from '../operation.ts'
-import { readNumberCursor, toPage } from '../page.ts'
+import { readNumberCursor, readRange, toPage } from '../page.ts'
 
 export function deliveryShape(delivery: DeliveryRecord) {
   const last = delivery.attempts.at(-1)
@@ -36,6 +36,7 @@ export const deliveryOperations = [
       endpointId: input.endpoint_id ?? null,
       state: input.state ?? null,
       type: input.type ?? null,
+      ...readRange(input),
       before: readNumberCursor(input),
       limit: input.limit + 1,
     })

@@ -7,7 +7,7 @@ import { type Credits, parseCredits, printCredits } from '../../../schemas/money
 import { OPEN_STATES, type Payment, type Receipt } from '../../../schemas/payments/payment.ts'
 import { DAY_MS } from '../../../src/core/call-log/window.ts'
 import { toApiShape } from '../../../src/core/json/snake-case.ts'
-import { computePrice, countDecimals, printPrice } from '../../../src/core/payments/price.ts'
+import { computePrice, countDecimals, parsePrice, printPrice } from '../../../src/core/payments/price.ts'
 import { writeReceiptPage } from '../../../src/core/payments/receipt-page.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import type { PaymentsQuery } from '../../../src/postgres/payments/payments.ts'
@@ -15,7 +15,7 @@ import { returnPages } from '../../payments/pages.ts'
 import { reconcile } from '../../payments/reconcile.ts'
 import { takeReport } from '../../payments/take-event.ts'
 import { type Context, implementWith } from '../operation.ts'
-import { type PageInput, readCursor, toPage } from '../page.ts'
+import { type PageInput, readCursor, readRange, toPage } from '../page.ts'
 import { consoleBase, findOrCreateCustomer, openCards, type PaymentServices } from './cards.ts'
 
 const implement = implementWith<PaymentServices>()
@@ -72,12 +72,10 @@ export function assertEnough(credits: Credits, field: string): void {
 
 /** @throws Failure `invalid_request` for more decimals than the currency has */
 function toMinorUnits(amount: string | null, currency: string): bigint | null {
-  if (amount === null) return null
-  const decimals = countDecimals(currency)
-  const [whole = '', fraction = ''] = amount.split('.')
-  if (fraction.length > decimals)
-    throw new Failure('invalid_request', `amount: ${currency} has ${decimals} decimal places.`)
-  return BigInt(whole + fraction.padEnd(decimals, '0'))
+  const units = amount === null ? null : parsePrice(amount, currency)
+  if (amount !== null && units === null)
+    throw new Failure('invalid_request', `amount: ${currency} has ${countDecimals(currency)} decimal places.`)
+  return units
 }
 
 export const paymentOperations = [
@@ -129,8 +127,8 @@ export const paymentOperations = [
   ),
   implement(
     operations.listAllPayments,
-    async (context, { search = null, account_id: accountId = null, state, ...input }) => {
-      const page = await listPage(context, { accountId, search, state: state ?? null }, input)
+    async (context, { search = null, account_id: accountId = null, state = null, ...input }) => {
+      const page = await listPage(context, { accountId, search, state, ...readRange(input) }, input)
       const names = await context.database.accounts.readNames(page.data.map(({ account_id }) => account_id))
       const data = page.data.map((one) => ({ ...one, account_name: names.get(one.account_id) ?? '' }))
       return { ...page, data }

@@ -1,6 +1,6 @@
 /** Operations of the audit record. */
 import { z } from 'zod'
-import { instantText, operation, pageInput, toPageSchema } from '../operation.ts'
+import { instantText, operation, pageInput, timeInput, toPageSchema } from '../operation.ts'
 
 const auditEntrySchema = z.object({
   id: z.int(),
@@ -25,7 +25,7 @@ const filters = {
     .max(200)
     .optional()
     .describe('Only changes of this key, member, request, agent, knowledge base or account.'),
-  since: instantText.optional().describe('Only from this time on.'),
+  ...timeInput,
   ...pageInput,
 }
 const answer = { name: 'AuditPage', schema: toPageSchema(auditEntrySchema) }

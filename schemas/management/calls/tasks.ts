@@ -6,7 +6,7 @@ import { attemptRow } from '../../call-log/row.ts'
 import { resultFile } from '../../media/job.ts'
 import { queryFlag } from '../../query.ts'
 import { taskKind, taskState } from '../../tasks/task.ts'
-import { amountText, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
+import { amountText, instantText, operation, pageInput, timeInput, toPageSchema } from '../operation.ts'
 
 const taskSchema = z.object({
   id: z.string(),
@@ -58,6 +58,7 @@ const filters = {
   kind: taskKind.optional().describe('Only tasks of this kind.'),
   state: commaList(taskState).optional().describe('One state or several, separated by commas.'),
   open: queryFlag().default(false).describe('true: only tasks that have not ended.'),
+  ...timeInput,
   ...pageInput,
 }
 const id = z.string()
@@ -101,7 +102,7 @@ export const listAllTasks = operation('listAllTasks', {
     {
       words: 'task list',
       summary: 'List tasks, the newest first.',
-      options: 'account_id kind',
+      options: 'account_id kind since until',
       limit: 50,
       columns: 'id state account_id model channel_id hold cost created_at ended_at error_code',
       example: '--state open --kind video',

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { DELIVERY_STATES } from '../../notifications/delivery.ts'
 import { EVENT_TYPES, TEST_EVENT } from '../../notifications/event.ts'
-import { instantText, operation, pageInput, toPageSchema } from '../operation.ts'
+import { instantText, operation, pageInput, timeInput, toPageSchema } from '../operation.ts'
 
 const attempt = z.object({
   at: instantText,
@@ -44,6 +44,7 @@ export const listDeliveries = operation('listDeliveries', {
       .enum([...EVENT_TYPES, TEST_EVENT])
       .optional()
       .describe('Only deliveries of this event.'),
+    ...timeInput,
     ...pageInput,
   }),
   answer: { name: 'DeliveryList', schema: toPageSchema(deliverySchema) },

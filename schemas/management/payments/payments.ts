@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { MINIMUM_TOP_UP } from '../../accounts/account.ts'
 import { creditsText } from '../../money.ts'
 import { PAYMENT_KINDS, PAYMENT_STATES } from '../../payments/payment.ts'
-import { amountText, instantText, operation, pageInput, toPageSchema } from '../operation.ts'
+import { amountText, instantText, operation, pageInput, timeInput, toPageSchema } from '../operation.ts'
 
 const MAX_REASON_CHARS = 500
 export const MAX_DAYS = 30
@@ -102,6 +102,7 @@ export const listAllPayments = operation('listAllPayments', {
       .describe("Part of the id of the payment, of the account or its name, or of the provider's id."),
     account_id: accountId.optional().describe('Only payments of this account.'),
     state: z.enum(PAYMENT_STATES).optional().describe('Only payments in this state.'),
+    ...timeInput,
     ...pageInput,
   }),
   answer: {
@@ -115,7 +116,7 @@ export const listAllPayments = operation('listAllPayments', {
   },
   scope: 'read',
   allows: 'operators',
-  commands: [{ words: 'payments list', options: 'search state', ...listed }],
+  commands: [{ words: 'payments list', options: 'search state since until', ...listed }],
 })
 
 export const showPayment = operation('showPayment', {

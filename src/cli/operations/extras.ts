@@ -3,17 +3,20 @@ import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
 import { printCursor } from '../../../pipelines/management/page.ts'
 import { type AgentFile, agentFile } from '../../../schemas/accounts/agent.ts'
+import { listLedger } from '../../../schemas/management/accounts/accounts.ts'
 import type { showAgent } from '../../../schemas/management/accounts/agents.ts'
 import { importLog } from '../../../schemas/management/call-log.ts'
 import { USAGE_MAX_ROWS } from '../../../schemas/management/calls/usage.ts'
 import { showChannelImpact } from '../../../schemas/management/health.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import { showPayment } from '../../../schemas/management/payments/payments.ts'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { TASK_STATES } from '../../../schemas/tasks/task.ts'
 import { toProblems } from '../../config/issues.ts'
 import { readConfigText } from '../../config/load.ts'
 import type { Problem } from '../../config/problem.ts'
 import { readSource } from '../../config/source.ts'
+import { computeRefund, countRefundable, parsePrice, printPrice } from '../../core/payments/price.ts'
 import { FileProblems, findAgentConfig } from '../config/config.ts'
 import { assertAgreed, assertConfirmed } from '../confirm.ts'
 import type { Answer, Context } from '../context.ts'
@@ -47,13 +50,16 @@ export interface Extra {
   readonly isWrongUsage?: true
 }
 
+type ReadChange = (input: Any, context: Context) => Promise<Credits> | Credits
+
+const readGiven: ReadChange = ({ amount, credit = '0' }) => parseCredits(amount ?? credit)
+
 /** Asks before a balance changes by a large amount. */
-const confirmChange = (describe: (input: Any, amount: Credits) => string): Extra => ({
+const confirmChange = (describe: (input: Any, amount: Credits) => string, readChange = readGiven): Extra => ({
   options: () => [new Option('--yes', 'Do not ask, however large the amount is')],
-  async prepare(input, { yes: isAgreed = false }, { wiring }) {
-    const given = input.amount ?? input.credit
-    const amount = given === undefined ? 0n : parseCredits(given)
-    if (amount !== 0n && !isAgreed) await assertConfirmed(wiring, amount, describe(input, amount))
+  async prepare(input, { yes: isAgreed = false }, context) {
+    const amount = isAgreed ? 0n : await readChange(input, context)
+    if (amount !== 0n) await assertConfirmed(context.wiring, amount, describe(input, amount))
     return undefined
   },
 })
@@ -70,6 +76,27 @@ const confirmLoss = (
     return undefined
   },
 })
+
+/** Returns the credits of a refund: without an amount, what was charged. The refund says where there is nothing. */
+const readRefund: ReadChange = async ({ id, ref, amount }, context) => {
+  if (amount !== undefined) return parseCredits(amount)
+  const { runOperation } = await import('./run.ts')
+  const { data } = await runOperation(listLedger, { id, kind: 'charge', search: ref }, context)
+  const charges = data as AnswerOf<typeof listLedger>['data']
+  return -parseCredits(charges.find((entry) => entry.ref === ref)?.amount ?? '0')
+}
+
+/** Says what leaves with the refund of a payment; null if there is nothing to refund. */
+async function describeRefund({ id, amount }: Any, context: Context): Promise<string | null> {
+  const { runOperation } = await import('./run.ts')
+  const payment = (await runOperation(showPayment, { id }, context)) as AnswerOf<typeof showPayment>
+  const { currency, account_id, state } = payment
+  const part = amount === undefined ? countRefundable(payment) : parsePrice(amount, currency)
+  if (part === null || part === 0n || state !== 'paid') return null
+  const price = `${printPrice({ amount: part, currency })} ${currency.toUpperCase()}`
+  const taken = printCredits(computeRefund(payment, part))
+  return `This would pay ${price} back to the card, for good, and take ${taken} credits from ${account_id}`
+}
 
 const findOrganization = async ({ id }: { id: string }, _: unknown, { wiring }: Context): Promise<Input> => ({
   account_id: (await (await wiring.database()).keyRequests.show(id)).organizationId,
@@ -142,6 +169,10 @@ export const EXTRAS: Readonly<Record<string, Extra>> = {
       ? `take ${printCredits(-amount)} credits from ${id}`
       : `add ${printCredits(amount)} credits to ${id}`,
   ),
+  'wallet refund': confirmChange(
+    ({ id, ref }, amount) => `give ${id} back ${printCredits(amount)} credits of ${ref}`,
+    readRefund,
+  ),
   'wallet import-log': {
     ...confirmLoss(async ({ dry_run = true }, context) => {
       if (dry_run) return null
@@ -197,6 +228,7 @@ until then the log has the booked calls twice.`,
       ...(before !== undefined && { cursor: printCursor(before) }),
     }),
   },
+  'payments refund': confirmLoss(describeRefund),
   'payments reconcile': failIf(({ refused, failed }) => refused + failed > 0),
   'channels pause': confirmHold('pause'),
   'channels drain': confirmHold('drain'),

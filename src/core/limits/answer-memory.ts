@@ -24,7 +24,7 @@ export class AnswerMemory {
 
   release(accountId: string, bytes: number): void {
     this.#bytes -= bytes
-    const held = this.#byAccount.get(accountId)! - bytes
+    const held = (this.#byAccount.get(accountId) ?? 0) - bytes
     if (held > 0) this.#byAccount.set(accountId, held)
     else this.#byAccount.delete(accountId)
   }
@@ -51,7 +51,7 @@ export class HeldAnswer {
   }
 
   release(): void {
-    if (this.#bytes > 0) this.#memory.release(this.#accountId, this.#bytes)
+    this.#memory.release(this.#accountId, this.#bytes)
     this.#bytes = 0
   }
 }

@@ -55,12 +55,12 @@ export class LimiterState {
 
   #makeDecision({ subject, limits }: SubjectLimits, refusedBy: Dimension | null, now: number): Decision {
     const { requestsPerMinute, concurrency } = limits
-    const window = requestsPerMinute === null ? undefined : this.#windows.get(subject)
+    const window = this.#windows.get(subject)
     return {
       refusedBy,
       remainingRequests: Math.max(0, (requestsPerMinute ?? 0) - (window?.count(now) ?? 0)),
       resetMs: window?.msUntilFree(requestsPerMinute ?? 0, now) ?? 0,
-      remainingConcurrency: concurrency === null ? 0 : Math.max(0, concurrency - this.countInFlight(subject)),
+      remainingConcurrency: Math.max(0, (concurrency ?? 0) - this.countInFlight(subject)),
     }
   }
 
@@ -129,8 +129,7 @@ export class LimiterState {
   #addSlots(holder: string, subject: string, change: number): void {
     const slots = this.#slots.get(holder) ?? new Map<string, number>()
     addTo(slots, subject, change)
-    if (slots.size === 0) this.#slots.delete(holder)
-    else this.#slots.set(holder, slots)
+    this.#slots.set(holder, slots)
     this.#addTotal(subject, change)
   }
 

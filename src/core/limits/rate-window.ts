@@ -37,9 +37,6 @@ export class RateWindow {
     if (at === this.#times.length && before >= this.#head && this.#isSameGrain(before, time)) {
       this.#times[before] = time
       this.#counts[before]! += count
-    } else if (at === this.#times.length) {
-      this.#times.push(time)
-      this.#counts.push(count)
     } else {
       this.#times.splice(at, 0, time)
       this.#counts.splice(at, 0, count)

@@ -66,8 +66,8 @@ export function findMediaPrice(
   if (priced === undefined || priced.unit === '1M_tokens') return null
   const pricing = choosePricesBySound(pricingAt(priced, now), sound)
   const { variants = {} } = pricing
-  const own = variant !== null && Object.hasOwn(variants, variant) ? variants[variant] : undefined
-  const perUnit = variant === null ? pricing.per_unit : own
+  const own = (name: string) => (Object.hasOwn(variants, name) ? variants[name] : undefined)
+  const perUnit = variant === null ? pricing.per_unit : own(variant)
   if (perUnit === undefined) return null
   return {
     unit: priced.unit,

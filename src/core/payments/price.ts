@@ -1,5 +1,5 @@
 /** Prices of credits. */
-import { type Credits, printScaled } from '../../../schemas/money.ts'
+import { type Credits, parseCredits, printScaled } from '../../../schemas/money.ts'
 import type { Price } from '../../../schemas/payments/payment.ts'
 
 /** Currencies whose smallest unit is the unit itself, as the provider counts them. */
@@ -43,4 +43,34 @@ export function printPrice({ amount, currency }: Price): string {
   const decimals = countDecimals(currency)
   const [whole = '', fraction = ''] = printScaled(amount, decimals).split('.')
   return decimals === 0 ? whole : `${whole}.${fraction.padEnd(decimals, '0')}`
+}
+
+/** Returns the amount of a text such as "5.00" in the smallest unit; null for more decimals than the currency has. */
+export function parsePrice(text: string, currency: string): bigint | null {
+  const decimals = countDecimals(currency)
+  const [, whole, fraction = ''] = /^(\d+)(?:\.(\d*))?$/.exec(text) ?? []
+  return whole === undefined || fraction.length > decimals
+    ? null
+    : BigInt(whole + fraction.padEnd(decimals, '0'))
+}
+
+/** A payment as the management API shows it. */
+type ShownPayment = Readonly<
+  Record<'currency' | 'amount' | 'refunded' | 'disputed' | 'credits' | 'credits_taken', string>
+>
+
+/** Returns what of a payment is left to refund, in the smallest unit. */
+export function countRefundable({ amount, refunded, disputed, currency }: ShownPayment): bigint {
+  const [paid = 0n, ...gone] = [amount, refunded, disputed].map((text) => parsePrice(text, currency) ?? 0n)
+  return gone.reduce((left, part) => left - part, paid)
+}
+
+/** Returns the credits that the refund of this part takes. */
+export function computeRefund(payment: ShownPayment, part: bigint): Credits {
+  const amount = parsePrice(payment.amount, payment.currency) ?? 0n
+  const gone = amount - countRefundable(payment) + part
+  const owed =
+    computeCredits(gone, { amount, credits: parseCredits(payment.credits) }) -
+    parseCredits(payment.credits_taken)
+  return owed > 0n ? owed : 0n
 }

@@ -23,7 +23,7 @@ export function listCacheWritingModels(
   const writes = ({ id, aliases, pricing }: Priced): boolean =>
     [id, ...aliases].some((name) => served.has(name)) ||
     (pricing !== undefined && listPrices(pricing).some(pricesCacheWrites))
-  const families = new Set(models.filter(writes).flatMap(({ family }) => family ?? []))
+  const families = new Set(models.filter(writes).map(({ family }) => family))
   return (model) => writes(model) || (model.family !== undefined && families.has(model.family))
 }
 

@@ -45,11 +45,13 @@ function findNames(
 
 type Current = Partial<Record<ListedPrice, Rate | undefined>>
 
-/** Returns the price that holds: a cached token costs what a fresh one does, a written one a quarter more. */
-function findEffective(prices: Current, price: ListedPrice): Rate | undefined {
-  if (prices[price] !== undefined || price === 'input' || price === 'output') return prices[price]
-  if (prices.input === undefined) return undefined
-  return price === 'cached_input' ? prices.input : (prices.input * 5n) / 4n
+/**
+ * Returns the price that holds: a cached token costs what a fresh one does, a written one a quarter more.
+ * @param input the list's, which a default follows
+ */
+function findEffective(prices: Current, price: ListedPrice, input: Rate): Rate | undefined {
+  if (price === 'cached_input') return prices.cached_input ?? input
+  return price === 'cache_write' ? (prices.cache_write ?? (input * 5n) / 4n) : prices[price]
 }
 
 interface Compared {
@@ -65,10 +67,7 @@ function listChanges({ model, channel, current, names }: Compared, list: PriceLi
   const listed = inCredits(list.get(found.name)!, perUsd)
   return LISTED_PRICES.flatMap((price): PriceChange[] => {
     const rate = listed[price]
-    // A default follows from the input price that the list proposes.
-    const proposed = { ...current, input: listed.input ?? current.input }
-    const holds = price === 'input' ? current.input : findEffective(proposed, price)
-    if (rate === undefined || holds === rate) return []
+    if (rate === undefined || findEffective(current, price, listed.input) === rate) return []
     return [{ model, channel, listed_as: found.name, price, now: current[price] ?? null, listed: rate }]
   })
 }

@@ -12,7 +12,7 @@ import {
 } from '../../../schemas/config/catalog.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { chargeUnits } from '../media/pricing.ts'
-import { findFactor, priceAt, type TokenPrice, tokenCharge } from './pricing.ts'
+import { priceAt, type TokenPrice, tokenCharge } from './pricing.ts'
 import { bytesOfTokens, estimateInputTokens, estimatePromptTokens } from './text-tokens.ts'
 import { keepExtra, NO_USAGE, type TokenUsage } from './usage.ts'
 
@@ -169,14 +169,13 @@ export function estimateCharge(
   const isWorst = mode === 'worst_case'
   const usage = isWorst ? worstCase(model, call) : specifiedCase(model, call)
   const tier = call.serviceTier
-  const hasOneTier = tier === undefined || findFactor(current, tier) === null
-  if (current.isPlain && hasOneTier) return tokenCharge(current, usage, now)
+  if (current.isPlain && tier === undefined) return tokenCharge(current, usage, now)
   const kinds = isWorst ? dearestKinds(current, model, call, usage) : [usage]
   return dearest(
     kinds.flatMap((kind) => [
       tokenCharge(current, kind, now),
       // The upstream may serve the call in its usual tier all the same.
-      ...(tier === undefined ? [] : [tokenCharge(current, kind, now, tier)]),
+      tokenCharge(current, kind, now, tier),
     ]),
   )
 }
@@ -273,9 +272,8 @@ function dearestTools(
   let left = calls
   const taken: Partial<Record<ServerTool, number>> = {}
   for (const tool of byPrice) {
-    const count = Math.min(left, callsEach)
-    if (count > 0) taken[tool] = count
-    left -= count
+    taken[tool] = Math.min(left, callsEach)
+    left -= taken[tool]
   }
   return taken
 }

@@ -22,11 +22,7 @@ export const toKeptPrice = (
 ): KeptTokenPrice => ({
   unit: '1M_tokens',
   pricing: printPricing(pricing),
-  model: {
-    ...(context_window !== undefined && { context_window }),
-    ...(max_output_tokens !== undefined && { max_output_tokens }),
-    estimate,
-  },
+  model: { context_window, max_output_tokens, estimate },
 })
 
 /** @throws Error for a price that is none by tokens */

@@ -6,8 +6,8 @@ import { divideHalfUp, ONE_RATE, RATE_DECIMALS, type Rate } from '../../../schem
 
 /** Prices of a model, per million tokens; a price that the list leaves out is absent. */
 interface ListedPrices {
-  readonly input?: Rate
-  readonly output?: Rate
+  readonly input: Rate
+  readonly output: Rate
   readonly cached_input?: Rate
   readonly cache_write?: Rate
 }
@@ -40,9 +40,11 @@ function readPrices(
   fields: Fields,
   names: Readonly<Record<ListedPrice, string>>,
   power: number,
-): ListedPrices {
+): ListedPrices | null {
   const prices = LISTED_PRICES.map((price) => [price, readRate(fields[names[price]], power)] as const)
-  return Object.fromEntries(prices.filter(([, rate]) => rate !== undefined))
+  const known: Partial<ListedPrices> = Object.fromEntries(prices.filter(([, rate]) => rate !== undefined))
+  const { input, output } = known
+  return input === undefined || output === undefined ? null : { ...known, input, output }
 }
 
 const LITELLM_NAMES = {
@@ -58,12 +60,10 @@ const MODELS_DEV_NAMES = {
   cache_write: 'cache_write',
 } as const
 
-const isWhole = ({ input, output }: ListedPrices): boolean => input !== undefined && output !== undefined
-
 function readLiteLlm(list: Fields): PriceList {
   const entries = Object.entries(list).flatMap(([name, fields]) => {
-    const prices = isFields(fields) ? readPrices(fields, LITELLM_NAMES, PER_MILLION) : {}
-    return isWhole(prices) ? [[name, prices] as const] : []
+    const prices = isFields(fields) ? readPrices(fields, LITELLM_NAMES, PER_MILLION) : null
+    return prices === null ? [] : [[name, prices] as const]
   })
   return new Map(entries)
 }
@@ -77,8 +77,8 @@ function readModelsDev(list: Fields): PriceList {
     const models = isFields(entry) && isFields(entry.models) ? entry.models : {}
     for (const [model, fields] of Object.entries(models)) {
       const prices =
-        isFields(fields) && isFields(fields.cost) ? readPrices(fields.cost, MODELS_DEV_NAMES, 0) : {}
-      if (!isWhole(prices)) continue
+        isFields(fields) && isFields(fields.cost) ? readPrices(fields.cost, MODELS_DEV_NAMES, 0) : null
+      if (prices === null) continue
       found.set(`${provider}/${model}`, prices)
       const other = found.get(model)
       found.set(model, other === undefined || (other !== null && isSame(other, prices)) ? prices : null)
@@ -90,9 +90,9 @@ function readModelsDev(list: Fields): PriceList {
 /** @throws Error for a text in neither format */
 export function readPriceList(text: string): PriceList {
   const list = parseList(text)
-  const values = isFields(list) ? Object.values(list).filter(isFields) : []
-  const isModelsDev = values.some(({ models }) => isFields(models))
-  const found = isModelsDev ? readModelsDev(list as Fields) : readLiteLlm(isFields(list) ? list : {})
+  const fields = isFields(list) ? list : {}
+  const isModelsDev = Object.values(fields).some((value) => isFields(value) && isFields(value.models))
+  const found = isModelsDev ? readModelsDev(fields) : readLiteLlm(fields)
   if (found.size > 0) return found
   throw new Error('It is no price list in the format of LiteLLM or models.dev: it has no price of a model.')
 }
@@ -108,5 +108,5 @@ function parseList(text: string): unknown {
 /** Returns the prices in credits. @param perUsd credits for a US dollar */
 export const inCredits = (prices: ListedPrices, perUsd: Rate): ListedPrices =>
   Object.fromEntries(
-    Object.entries(prices).map(([name, rate]) => [name, divideHalfUp((rate as Rate) * perUsd, ONE_RATE)]),
-  )
+    Object.entries(prices).map(([name, rate]) => [name, divideHalfUp(rate * perUsd, ONE_RATE)]),
+  ) as unknown as ListedPrices

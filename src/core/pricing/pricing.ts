@@ -148,7 +148,7 @@ const USUAL_FACTORS: ReadonlyMap<string, Rate> = new Map([['fast', 2n * ONE_RATE
 
 /** Returns the factor of a service tier; null for one without, the usual one among them. */
 export const findFactor = (price: TokenPrice, serviceTier: string): Rate | null =>
-  serviceTier === '' ? null : (price.serviceTiers?.get(serviceTier) ?? USUAL_FACTORS.get(serviceTier) ?? null)
+  price.serviceTiers?.get(serviceTier) ?? USUAL_FACTORS.get(serviceTier) ?? null
 
 function inServiceTier(terms: PriceTerms, name: string, factor: Rate | null): PriceTerms {
   return factor === null || factor === ONE_RATE ? terms : { ...terms, serviceTier: { name, factor } }
@@ -170,7 +170,7 @@ export function chargeTerms(price: TokenPrice, usage: TokenUsage, now: number, s
  * @param serviceTier the upstream's word for it; empty where it names none
  */
 export function tokenCharge(price: TokenPrice, usage: TokenUsage, now: number, serviceTier = ''): Credits {
-  const current = price.next === null ? price : priceAt(price, now)
+  const current = priceAt(price, now)
   const rule = ruleFor(current, promptReadAtOnce(usage), now)
   const factor = findFactor(current, serviceTier)
   if (current.isPlain && usage.extra === undefined && factor === null)

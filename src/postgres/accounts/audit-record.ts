@@ -4,6 +4,7 @@ import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { fromRow, type SnakeCase } from '../../core/json/snake-case.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { jsonValue } from '../json.ts'
+import { inRange, type TimeRange } from '../time-range.ts'
 
 /** One administrative operation. `before` and `after` contain no secrets. */
 export interface AuditEntry {
@@ -19,14 +20,13 @@ export interface AuditEntry {
   readonly after: unknown
 }
 
-export interface AuditFilter {
+export interface AuditFilter extends TimeRange {
   readonly accountId?: string
   readonly subjectId?: string
   /** The action, or its beginning. */
   readonly action?: string
   /** The id before which the list begins. */
   readonly before?: bigint
-  readonly since?: Date
   readonly limit: number
 }
 
@@ -75,7 +75,7 @@ export const recordCredit = (sql: Queryable, entry: LedgerEntry, balanceBefore: 
 
 /** Lists entries, the newest first. */
 export async function listAudit(sql: Sql, filter: AuditFilter): Promise<AuditEntry[]> {
-  const { accountId, subjectId, action, before, since, limit } = filter
+  const { accountId, subjectId, action, before, limit } = filter
   const rows = await sql<AuditRow[]>`
     SELECT * FROM audit_entries
     WHERE true
@@ -83,7 +83,7 @@ export async function listAudit(sql: Sql, filter: AuditFilter): Promise<AuditEnt
       ${subjectId === undefined ? sql`` : sql`AND subject_id = ${subjectId}`}
       ${action === undefined ? sql`` : sql`AND starts_with(action, ${action})`}
       ${before === undefined ? sql`` : sql`AND id < ${before}`}
-      ${since === undefined ? sql`` : sql`AND at >= ${since}`}
+      ${inRange(sql, 'at', filter)}
     ORDER BY id DESC LIMIT ${limit}`
   return rows.map(fromRow<AuditEntry>)
 }

@@ -10,6 +10,7 @@ import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { recordOperation } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable } from '../connection.ts'
+import { inRange, type TimeRange } from '../time-range.ts'
 
 type RecordRow = SnakeCase<Omit<DeliveryRecord, 'event'>> & {
   event_id: string
@@ -44,7 +45,7 @@ const records = (sql: Queryable) => sql`
   FROM deliveries AS d JOIN events AS e ON e.id = d.event_id
   LEFT JOIN webhook_endpoints AS w ON w.id = d.endpoint_id`
 
-export interface DeliveryFilter {
+export interface DeliveryFilter extends TimeRange {
   readonly accountId: string
   /** Null: all, here and below. */
   readonly endpointId: string | null
@@ -63,6 +64,7 @@ export async function listDeliveries(sql: Queryable, filter: DeliveryFilter): Pr
       ${endpointId === null ? sql`` : sql`AND d.endpoint_id = ${endpointId}`}
       ${state === null ? sql`` : sql`AND d.state = ${state}`}
       ${type === null ? sql`` : sql`AND e.type = ${type}`}
+      ${inRange(sql, 'd.created_at', filter)}
       ${before === null ? sql`` : sql`AND d.position < ${before}`}
     ORDER BY d.position DESC LIMIT ${limit}`
   return rows.map(toDeliveryRecord)

@@ -7,6 +7,7 @@ import { Refusal } from '../billing/refusal.ts'
 import { addWithin } from '../collections.ts'
 import type { Queryable } from '../connection.ts'
 import { bindSubject, type IdempotencyClaim } from '../requests/idempotency.ts'
+import { inRange, type TimeRange } from '../time-range.ts'
 import { inTransaction, type Transaction } from '../transaction.ts'
 import { type PaymentRow, selectPayments, toPayment } from './rows.ts'
 
@@ -60,7 +61,7 @@ export async function showPayment(sql: Queryable, id: string): Promise<Payment> 
   return toPayment(row)
 }
 
-export interface PaymentsQuery {
+export interface PaymentsQuery extends TimeRange {
   /** Null: of all accounts. */
   readonly accountId: string | null
   /** Part of an id, or of the account's name. Default: every payment. */
@@ -74,7 +75,7 @@ export interface PaymentsQuery {
 /** Lists payments, the newest first. */
 export async function listPayments(
   sql: Queryable,
-  { accountId, search = null, state = null, before, limit }: PaymentsQuery,
+  { accountId, search = null, state = null, before, limit, ...range }: PaymentsQuery,
 ): Promise<Payment[]> {
   const rows = await sql<PaymentRow[]>`
     ${selectPayments(sql)}
@@ -82,6 +83,7 @@ export async function listPayments(
       ${accountId === null ? sql`` : sql`AND p.account_id = ${accountId}`}
       ${search === null ? sql`` : sql`AND position(lower(${search}) IN lower(concat_ws(' ', p.id, p.intent_id, p.account_id, (SELECT name FROM accounts WHERE id = p.account_id)))) > 0`}
       ${state === null ? sql`` : sql`AND p.state = ${state}`}
+      ${inRange(sql, 'p.created_at', range)}
       ${before === null ? sql`` : sql`AND p.id < ${before}`}
     ORDER BY p.id DESC LIMIT ${limit}`
   return rows.map(toPayment)

@@ -3,6 +3,7 @@
 import type { TaskKind, TaskState } from '../../../schemas/tasks/task.ts'
 import type { Sql } from '../connection.ts'
 import { jsonValue } from '../json.ts'
+import { inRange } from '../time-range.ts'
 import { inTransaction } from '../transaction.ts'
 import { type TaskRow, toTask } from './rows.ts'
 import type { AllTasksQuery, OpenJob, OpenJobQuery, Task, TaskListQuery } from './types.ts'
@@ -59,7 +60,7 @@ export async function listTasks(
 
 /** Lists tasks, the newest first, deleted records included. Throws when `before` is no task. */
 export async function listAllTasks(sql: Sql, query: AllTasksQuery): Promise<Task[]> {
-  const { accountId, kind, states, isOpen, isShown = false, before, limit } = query
+  const { accountId, kind, states, isOpen, isShown = false, before, limit, since, until } = query
   const [page] = before === null ? [] : await readTasks(sql, [before])
   if (before !== null && page === undefined) throw new Error(`There is no task ${before}.`)
   const rows = await sql<TaskRow[]>`
@@ -70,6 +71,7 @@ export async function listAllTasks(sql: Sql, query: AllTasksQuery): Promise<Task
       ${states === null ? sql`` : sql`AND state = ANY (${states as string[]}::text[])`}
       ${isOpen ? sql`AND ended_at IS NULL` : sql``}
       ${isShown ? sql`AND ${shown(sql)}` : sql``}
+      ${inRange(sql, 'submitted_at', { since: since?.getTime(), until: until?.getTime() })}
       ${page === undefined ? sql`` : sql`AND (submitted_at, id) < (${page.submittedAt}, ${page.id})`}
     ORDER BY submitted_at DESC, id DESC LIMIT ${limit}`
   return rows.map(toTask)

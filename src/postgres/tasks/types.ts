@@ -10,6 +10,7 @@ import type { Credits } from '../../../schemas/money.ts'
 import type { MoneyEffect, TaskEvent, TaskKind, TaskState } from '../../../schemas/tasks/task.ts'
 import type { AuditedOperation } from '../accounts/audit-record.ts'
 import type { IdempotencyClaim } from '../requests/idempotency.ts'
+import type { TimeRange } from '../time-range.ts'
 
 /** One try at the submit. */
 export interface TaskAttempt extends AttemptRow {
@@ -158,7 +159,7 @@ export interface TaskListQuery {
 }
 
 /** Tasks of all accounts, as operators search them. Null: all. */
-export interface AllTasksQuery {
+export interface AllTasksQuery extends TimeRange {
   readonly accountId: string | null
   readonly kind: TaskKind | null
   readonly states: readonly TaskState[] | null

@@ -29,18 +29,19 @@ export interface UsageReport extends Omit<TokenUsage, 'prompt' | 'output'> {
 }
 
 /** Returns a report with zeros for missing counts. */
-export const toCounts = ({
-  isThoughtAlone: _,
-  replacesEarlier: _replacesEarlier,
-  contradiction: _contradiction,
-  prompt,
-  output,
-  ...rest
-}: UsageReport): TokenUsage => ({
-  ...rest,
-  prompt: prompt ?? 0,
-  output: output ?? 0,
-})
+export function toCounts(report: UsageReport): TokenUsage {
+  const { prompt, cached, cacheWrite, output, reasoning, serverToolCalls, extra, byModel } = report
+  const counts = {
+    prompt: prompt ?? 0,
+    cached,
+    cacheWrite,
+    output: output ?? 0,
+    reasoning,
+    serverToolCalls,
+  }
+  if (extra === undefined && byModel === undefined) return counts
+  return { ...counts, ...(extra !== undefined && { extra }), ...(byModel !== undefined && { byModel }) }
+}
 
 export const isOutputReported = (report: UsageReport | null): boolean =>
   report !== null && report.output !== null

@@ -109,7 +109,7 @@ export function toCall(body: Buffer, read: ReadChatRequest): ChatCompletionsCall
     model: settings.model,
     stream: settings.stream === true,
     wantsUsage: wantsCost || settings.stream_options?.include_usage === true,
-    ...(wantsCost && { wantsCost }),
+    wantsCost,
     outputLimit: takeLarger(settings.max_completion_tokens ?? null, settings.max_tokens ?? null),
     choices: settings.n ?? 1,
     conversationBytes: read.conversationBytes,

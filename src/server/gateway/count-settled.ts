@@ -14,7 +14,7 @@ export function countSettled(metrics: Metrics, log: Pick<LogOutput, 'warn'>): Co
   const logged = new Set<string>()
 
   const logModel = (channel: string, asked: string, answered: string) => {
-    const pair = JSON.stringify([channel, asked, answered])
+    const pair = `${channel}\n${asked}\n${answered}`
     if (logged.has(pair) || logged.size >= MAX_LOGGED_MODELS) return
     logged.add(pair)
     log.warn({ channel, asked, answered }, 'Upstream answered with another model than was requested')

@@ -17,7 +17,7 @@ import {
   toolsServer,
   writeTask,
 } from './agent-home.js'
-import { drive } from './driver.js'
+import { CASE_BOUND_SECONDS, drive } from './driver.js'
 
 const LEAVE_INTERVAL_MS = 100
 const MOST_LEAVING_MS = 5_000
@@ -191,6 +191,8 @@ const openWith = (_, name) => (given) => {
       const child = spawn(program, args, {
         cwd: home.work,
         env: { ...KEPT_ENV, HOME: home.path, ...agent.env },
+        timeout: CASE_BOUND_SECONDS * 1000,
+        killSignal: 'SIGKILL',
       })
       // One that fails at once, or reads the file, reads nothing.
       child.stdin.on('error', () => {})

@@ -7,7 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor, TimeoutError
 
 MOST_TURNS = 6
-CASE_BOUND_SECONDS = 420
+CASE_BOUND_SECONDS = 600
 TOOL_SCHEMA = {
     "type": "object",
     "properties": {"place": {"type": "string"}},

@@ -40,6 +40,40 @@ t.test('own calls', async (t) => {
     }
   })
 
+  await t.test('bounds and what calls are not filter alike, whichever database has the calls', async (t) => {
+    const find = async (query: string) => {
+      const { status, body } = await operator.send('GET', `/calls?account_id=${accountId}&limit=100&${query}`)
+      t.equal(status, 200, query)
+      return body.data as LogJson[]
+    }
+    const all = await find('')
+    const costs = all.map(({ cost }) => Number(cost))
+    const check = async (state: string) => {
+      for (const [query, isFound] of [
+        ['not_model=broken', ({ model }: LogJson) => model !== 'broken'],
+        ['not_model=broken,nothing', ({ model }: LogJson) => model === 'fast'],
+        ['not_error_code=upstream_error', ({ error_code }: LogJson) => error_code !== 'upstream_error'],
+        ['cost_above=0', ({ cost }: LogJson) => Number(cost) > 0],
+        [`cost_above=${Math.max(...costs)}`, () => false],
+        ['latency_above_ms=0', ({ latency_ms }: LogJson) => Number(latency_ms) > 0],
+        ['latency_above_ms=3600000', () => false],
+      ] as const) {
+        const wanted = all.filter(isFound).map(({ id }) => id)
+        t.same(
+          (await find(query)).map(({ id }) => id),
+          wanted,
+          `${query}, ${state}`,
+        )
+        const series = await operator.send('GET', `/calls/series?account_id=${accountId}&${query}`)
+        t.equal(series.status, 200)
+      }
+    }
+    await check('some only in PostgreSQL')
+    await service.logs(key, (found) => found.length === CALLS)
+    await check('all in ClickHouse')
+    t.match(await operator.send('GET', `/calls?account_id=${accountId}&cost_above=much`), { status: 400 })
+  })
+
   await t.test('while PostgreSQL is away, the log has what ClickHouse has', async (t) => {
     await service.logs(key, (found) => found.length === CALLS)
     await service.engines.stopEngine('postgres')

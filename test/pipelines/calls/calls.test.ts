@@ -6,12 +6,10 @@ import fc from 'fast-check'
 import { firstValueFrom, Observable, of, throwError } from 'rxjs'
 import t from 'tap'
 import type { AuthenticatedCall } from '../../../pipelines/calls/authenticate.ts'
-import { assertLimitsLeave, assertLimitsLeft, insufficientBalance } from '../../../pipelines/calls/balance.ts'
 import { makeErrorReply } from '../../../pipelines/calls/errors.ts'
 import { idempotent } from '../../../pipelines/calls/idempotency.ts'
 import { Answered, answer, type Call, calls } from '../../../pipelines/calls/pipeline.ts'
 import { UpstreamRefusal } from '../../../pipelines/calls/upstream-error.ts'
-import type { KeyKind } from '../../../schemas/accounts/key.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { parseCredits } from '../../../schemas/money.ts'
@@ -28,63 +26,6 @@ import { newAccount, startDatabase } from '../../src/postgres/support.ts'
 import { everyRun } from '../../support/every-run.ts'
 import { workHere } from '../../support/work-here.ts'
 import { clientCall, RunningCall, type ScriptedUpstream } from '../chat/forward-support.ts'
-
-t.test('refusal of a balance has its numbers', async (t) => {
-  // A 402 says what the call may cost and what the account has, to keys that may read the balance.
-  const messageOf = (kind: KeyKind, balance: string, amount: string | null) => {
-    const known = { key: { kind }, view: { balance: parseCredits(balance) } }
-    return insufficientBalance(known as never, amount === null ? null : parseCredits(amount)).message
-  }
-
-  t.test('the refusal of a balance', async (t) => {
-    const start = 'The account balance is insufficient for this call'
-    const end = 'Please top up and try again'
-    for (const kind of ['console', 'employee'] as const) {
-      t.equal(
-        messageOf(kind, '0.5', '0.655'),
-        `${start}: it may cost up to 0.655 credits, and the balance is 0.5 credits. ${end}, or ask for less.`,
-      )
-      t.equal(
-        messageOf(kind, '10', '4'),
-        `${start}: it may cost up to 4 credits, and the balance is 10 credits, part of which calls under way reserve. ${end}, or ask for less.`,
-      )
-      t.equal(messageOf(kind, '-0.2', null), `${start}: it is -0.2 credits. ${end}.`)
-    }
-    t.equal(messageOf('agent', '0.5', '0.655'), `${start}. ${end}.`, 'no more than its holder may know')
-    t.equal(messageOf('agent', '0', null), `${start}. ${end}.`)
-  })
-})
-
-t.test('a cap and a budget leave what calls in flight do not reserve', async (t) => {
-  const AT = Date.parse('2026-05-04T12:00:00Z')
-  const state = (balance: bigint, inFlight: bigint) => ({ balance, inFlight })
-  const roomy = state(100n, 0n)
-  const limited = (cap: object | null, ...budgets: object[]) =>
-    ({
-      cap,
-      budgets: budgets.map((found) => ({
-        at: (now: number) => (now === AT ? found : roomy),
-        budget: { id: 'bud', amount: 100n, period: 'day', scope: 'key' },
-        resetsAt: () => AT,
-      })),
-    }) as never
-  const refusal = { code: 'quota_exceeded' }
-
-  t.test('for an amount, to the last unit', async (t) => {
-    t.doesNotThrow(() => assertLimitsLeave(limited(state(10n, 4n)), 6n, AT))
-    t.throws(() => assertLimitsLeave(limited(state(10n, 4n)), 7n, AT), refusal)
-    t.doesNotThrow(() => assertLimitsLeave(limited(null, roomy, state(10n, 4n)), 6n, AT))
-    t.throws(() => assertLimitsLeave(limited(null, roomy, state(10n, 4n)), 7n, AT), refusal)
-    t.throws(() => assertLimitsLeave(limited(roomy, state(10n, 4n)), 7n, AT), refusal)
-    t.doesNotThrow(() => assertLimitsLeave(limited(null), 7n, AT))
-  })
-
-  t.test('for work of unknown cost, while anything is left', async (t) => {
-    t.doesNotThrow(() => assertLimitsLeft(limited(state(1n, 9n), state(1n, 9n)), AT))
-    t.throws(() => assertLimitsLeft(limited(state(0n, 0n)), AT), refusal)
-    t.throws(() => assertLimitsLeft(limited(state(1n, 0n), roomy, state(0n, 0n)), AT), refusal)
-  })
-})
 
 t.test('work found again answers for its request', async (t) => {
   // Work that an earlier request with the same Idempotency-Key has begun is answered under the id that its row has.

@@ -1,14 +1,17 @@
 /** What is checked of money and limits before a call goes upstream, to the last unit, and what its refusal says. */
 import { Observable } from 'rxjs'
 import t from 'tap'
-import { showBalance } from '../../../pipelines/accounts/balance.ts'
+import { answerWithBalance, balance, showBalance } from '../../../pipelines/accounts/balance.ts'
 import type { AuthenticatedCall, CallAccess, Caller } from '../../../pipelines/calls/authenticate.ts'
 import {
   admitWithinLimits,
   assertBalance,
   assertFunds,
+  assertLimitsLeave,
+  assertLimitsLeft,
   checkUnlessRepeated,
   endWithinLimits,
+  insufficientBalance,
   isLimited,
   requireBalance,
   toSpendFailure,
@@ -18,6 +21,7 @@ import { RefusedCall } from '../../../pipelines/calls/pipeline.ts'
 import { limitLogReads, limitUsageReads, rateLimit } from '../../../pipelines/calls/rate-limit.ts'
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import type { Budget } from '../../../schemas/accounts/budget.ts'
+import type { KeyKind } from '../../../schemas/accounts/key.ts'
 import type { Grant } from '../../../schemas/accounts/organization.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
@@ -30,6 +34,7 @@ import { capTotals, WalletView } from '../../../src/credentials/wallet.ts'
 import { admits, LimitedRequest } from '../../../src/limits/limited-request.ts'
 import { gatewayRequest } from '../../support/gateway-request.ts'
 import { accountOf, apiKey, knownKey } from '../../support/known-key.ts'
+import { jsonOf, replyTo } from '../../support/reply-to.ts'
 
 const DAY_MS = 86_400_000
 const MIDNIGHT = Date.UTC(2026, 10, 24)
@@ -83,6 +88,64 @@ function refusalOf(work: () => unknown): string {
 const CAP_REFUSAL =
   'quota_exceeded: The spend cap of this API key leaves too little for this call. Ask an admin of the organization to raise it.'
 
+t.test('refusal of a balance has its numbers', async (t) => {
+  // A 402 says what the call may cost and what the account has, to keys that may read the balance.
+  const messageOf = (kind: KeyKind, balance: string, amount: string | null) => {
+    const known = { key: { kind }, view: { balance: parseCredits(balance) } }
+    return insufficientBalance(known as never, amount === null ? null : parseCredits(amount)).message
+  }
+
+  t.test('the refusal of a balance', async (t) => {
+    const start = 'The account balance is insufficient for this call'
+    const end = 'Please top up and try again'
+    for (const kind of ['console', 'employee'] as const) {
+      t.equal(
+        messageOf(kind, '0.5', '0.655'),
+        `${start}: it may cost up to 0.655 credits, and the balance is 0.5 credits. ${end}, or ask for less.`,
+      )
+      t.equal(
+        messageOf(kind, '10', '4'),
+        `${start}: it may cost up to 4 credits, and the balance is 10 credits, part of which calls under way reserve. ${end}, or ask for less.`,
+      )
+      t.match(messageOf(kind, '4', '4'), 'the balance is 4 credits, part of which calls under way reserve')
+      t.equal(messageOf(kind, '-0.2', null), `${start}: it is -0.2 credits. ${end}.`)
+    }
+    t.equal(messageOf('agent', '0.5', '0.655'), `${start}. ${end}.`, 'no more than its holder may know')
+    t.equal(messageOf('agent', '0', null), `${start}. ${end}.`)
+  })
+})
+
+t.test('a cap and a budget leave what calls in flight do not reserve', async (t) => {
+  const AT = Date.parse('2026-05-04T12:00:00Z')
+  const state = (balance: bigint, inFlight: bigint) => ({ balance, inFlight })
+  const roomy = state(100n, 0n)
+  const limited = (cap: object | null, ...budgets: object[]) =>
+    ({
+      cap,
+      budgets: budgets.map((found) => ({
+        at: (now: number) => (now === AT ? found : roomy),
+        budget: { id: 'bud', amount: 100n, period: 'day', scope: 'key' },
+        resetsAt: () => AT,
+      })),
+    }) as never
+  const refusal = { code: 'quota_exceeded' }
+
+  t.test('for an amount, to the last unit', async (t) => {
+    t.doesNotThrow(() => assertLimitsLeave(limited(state(10n, 4n)), 6n, AT))
+    t.throws(() => assertLimitsLeave(limited(state(10n, 4n)), 7n, AT), refusal)
+    t.doesNotThrow(() => assertLimitsLeave(limited(null, roomy, state(10n, 4n)), 6n, AT))
+    t.throws(() => assertLimitsLeave(limited(null, roomy, state(10n, 4n)), 7n, AT), refusal)
+    t.throws(() => assertLimitsLeave(limited(roomy, state(10n, 4n)), 7n, AT), refusal)
+    t.doesNotThrow(() => assertLimitsLeave(limited(null), 7n, AT))
+  })
+
+  t.test('for work of unknown cost, while anything is left', async (t) => {
+    t.doesNotThrow(() => assertLimitsLeft(limited(state(1n, 9n), state(1n, 9n)), AT))
+    t.throws(() => assertLimitsLeft(limited(state(0n, 0n)), AT), refusal)
+    t.throws(() => assertLimitsLeft(limited(state(1n, 0n), roomy, state(0n, 0n)), AT), refusal)
+  })
+})
+
 t.test('a wallet, a cap and budgets before a call', async (t) => {
   t.test('anything above nothing is enough to read a request', async (t) => {
     const refusal = (known: Partial<KnownKey>) => refusalOf(() => assertBalance(callerOf(known)))
@@ -106,6 +169,8 @@ t.test('a wallet, a cap and budgets before a call', async (t) => {
     t.equal(refusal(10n, { view: busy }, false), 'nothing')
     t.match(refusal(11n, { view: busy }, false), /balance is insufficient/)
     t.equal(refusal(7n, { cap: busy }), CAP_REFUSAL)
+    const unexplained = () => assertFunds(callerOf({ view: busy }), 7n, configFile.parse({}))
+    t.match(refusalOf(unexplained), /up to 0.00000007 credits, and the balance/)
     t.match(refusal(7n, { budgets: [budgetOf(6n)] }), /leaves too little/)
   })
 
@@ -137,6 +202,7 @@ t.test('a wallet, a cap and budgets before a call', async (t) => {
     const limits = { cap, budgets: [roomy, tight] }
     const inFlight = () => [cap.inFlight, roomy.at(NOON).inFlight, tight.at(NOON).inFlight]
     const note = () => ' (a note)'
+    t.equal(admitWithinLimits({ cap: null, budgets: [] }, 5n, NOON, note), null)
     t.equal(admitWithinLimits(limits, 5n, NOON, note), null)
     t.same(inFlight(), [5n, 5n, 5n])
     t.match(admitWithinLimits(limits, 1n, NOON, note)?.message, /daily budget .* for this call \(a note\)/)
@@ -207,6 +273,13 @@ t.test('the balance of a key', async (t) => {
     t.same(shown({ view }), account)
   })
 
+  t.test('is what the endpoint answers, to a key that it finds', async (t) => {
+    t.same(await jsonOf(replyTo(knownKey({ view }), {}, answerWithBalance())), account)
+    const endpoint = balance({ credentials: { peek: () => knownKey({ view }) } } as never)
+    const header = (name: string) => (name === 'x-api-key' ? `sk-tollgate-${'a'.repeat(64)}` : '')
+    t.same(await jsonOf(endpoint(gatewayRequest({ path: '/v1/key/balance', header }))), account)
+  })
+
   t.test('has the cap and the budgets that cover the key', async (t) => {
     const cap = new WalletView(totals(parseCredits('6'), { used: parseCredits('4') }))
     cap.end(0n, parseCredits('1'))
@@ -237,7 +310,7 @@ t.test('the highest price of a call', async (t) => {
       [read(null, '0.00000003'), read(5n, '0.00000003'), read(5n, '0.00000007'), read(3n, '0.00000003')],
       [...[3n, 3n, 5n, 3n]],
     )
-    for (const text of ['0', '-1', 'much', '1e3'])
+    for (const text of ['0', '-1', 'much', '1e3', '0.0'])
       t.match(
         refusalOf(() => read(null, text)),
         /^invalid_request: X-Max-Price/,

@@ -15,6 +15,7 @@ import {
 } from '../../../pipelines/chat/precharge.ts'
 import type { PricedCall } from '../../../pipelines/chat/select-model.ts'
 import type { SpendRefusal } from '../../../schemas/accounts/budget.ts'
+import type { Admission } from '../../../schemas/call-log/columns.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import type { Failure } from '../../../schemas/failure.ts'
 import { parseCredits } from '../../../schemas/money.ts'
@@ -231,20 +232,23 @@ t.test('the estimate is reserved over all processes', async (t) => {
     const answers = [...wallet]
     const deps: CallReservations = {
       caps: {
-        async reserveWallet({ accountId, requestId, amount, callMs }) {
-          asked.push(`wallet ${accountId} ${requestId.slice(0, 3)} ${amount} ${callMs}`)
+        async reserveWallet({ accountId, requestId, amount, callMs, reservedIn }) {
+          asked.push(
+            `wallet ${accountId} ${requestId.slice(0, 3)} ${amount} ${callMs} ${reservedIn?.journalId} ${(reservedIn?.admission as Admission | undefined)?.estimate}`,
+          )
           const answer = answers.shift() ?? true
           if (answer instanceof Error) throw answer
           return answer
         },
-        async reserveSpend({ keyId, amount, callMs, submittedAt }) {
-          asked.push(`spend ${keyId} ${amount} ${callMs} ${submittedAt}`)
+        async reserveSpend({ keyId, amount, callMs, submittedAt, reservedIn }) {
+          asked.push(`spend ${keyId} ${amount} ${callMs} ${submittedAt} ${reservedIn?.journalId}`)
           return refusal
         },
         release: async () => void asked.push('release'),
         async shrink(_, cost) {
           asked.push(`shrink ${cost}`)
           if (cost === 13n) throw new Error('a fault')
+          if (cost === 14n) throw new Error('away')
         },
       },
       journalId: 'journal',
@@ -276,8 +280,8 @@ t.test('the estimate is reserved over all processes', async (t) => {
       }),
     )
   }
-  const WALLET = 'wallet acc_a req 60 5000'
-  const SPEND = `spend key_a 60 5000 ${SUBMITTED_AT}`
+  const WALLET = 'wallet acc_a req 60 5000 journal 60'
+  const SPEND = `spend key_a 60 5000 ${SUBMITTED_AT} journal`
 
   t.test('where its wallet is shared, or its key is limited', async (t) => {
     for (const [isShared, isCapped, end, ...calls] of [
@@ -296,7 +300,10 @@ t.test('the estimate is reserved over all processes', async (t) => {
 
   t.test('a refusal is tried three times: another call may just have ended', async (t) => {
     const late = reservations({ wallet: [false, false, true] })
-    t.equal(await run(late.deps, admitted(true)), 'admitted')
+    const running = run(late.deps, admitted(true))
+    for (let turn = 0; turn < 20; turn++) await null
+    t.same(late.asked, [WALLET], 'not at once')
+    t.equal(await running, 'admitted')
     t.same(late.asked, [WALLET, WALLET, WALLET])
     const { deps, asked } = reservations({ wallet: [false, false, false] })
     const call = admitted(true)
@@ -337,6 +344,7 @@ t.test('the estimate is reserved over all processes', async (t) => {
       [true, false, 5n, ['shrink 5'], []],
       [false, true, 5n, ['shrink 5'], []],
       [true, false, 13n, ['shrink 13'], ['a fault']],
+      [true, false, 14n, ['shrink 14'], []],
     ] as const) {
       const made = reservations()
       const call = admitted(isShared, isCapped)

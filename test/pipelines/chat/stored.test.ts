@@ -44,8 +44,14 @@ function collect() {
   return { notes, deps: { storeResponse } as never }
 }
 
+/** A call of 10 tokens of prompt and 7 of output. */
 const admitted = (state: object | undefined) =>
-  ({ call: { state }, known: { account: { id: 'acc' } }, request: { requestId: 'req' }, model: {} }) as never
+  ({
+    call: { state, promptBytes: 40, outputLimit: 7, links: { image: 0, file: 0, audio: 0 } },
+    known: { account: { id: 'acc' } },
+    request: { requestId: 'req' },
+    model: { entry: modelEntry.parse({ id: 'm' }) },
+  }) as never
 
 t.test('what a response leaves behind', async (t) => {
   const note = async (state: object | undefined, days = 30, metered: object = WHOLE) => {
@@ -80,6 +86,9 @@ t.test('what a response leaves behind', async (t) => {
 
   t.test('its tokens are those of its prompt and its output, as they were reported', async (t) => {
     t.match(await note(stored), { tokens: 120, items: { ids: ['msg_1'], tokens: 20 } })
+    t.same((await note(stored, 30, { ...WHOLE, itemIds: undefined }))?.items, { ids: [], tokens: 20 })
+    for (const unreported of [{ isUsageWhole: false }, { usage: null }])
+      t.match(await note(stored, 30, { ...WHOLE, ...unreported }), { tokens: 17, items: { tokens: null } })
   })
 
   t.test('a conversation grows by each call, stored or not', async (t) => {
@@ -108,6 +117,9 @@ t.test('what a call leaves in its conversation that did not succeed', async (t) 
   t.test('nothing is noted of one that succeeded, or without a conversation', async (t) => {
     t.equal(note('success', 200), null)
     t.equal(note('failed', 500, null), null)
+    const { notes, deps } = collect()
+    noteUnfinishedCall(deps, admitted(undefined), { ending: { kind: 'failed' }, attempt: null } as never)
+    t.same(notes, [])
   })
 
   t.test('what its upstream may have kept counts', async (t) => {
@@ -478,6 +490,7 @@ t.test('notes wait for PostgreSQL', async (t) => {
   function start() {
     const time = new VirtualTime(50)
     const logged: string[] = []
+    const details: object[] = []
     const written: ResponseToStore[] = []
     const state = { isAway: false, writeMs: 0 }
     const pause = (ms: number) =>
@@ -487,7 +500,10 @@ t.test('notes wait for PostgreSQL', async (t) => {
           time.promiseSettled()
         }),
       )
-    const note = (_: object, message: string) => void logged.push(message)
+    const note = (more: object, message: string) => {
+      logged.push(message)
+      details.push(more)
+    }
     const notes = new ResponseNotes({
       responses: {
         async storeResponse(response) {
@@ -513,7 +529,7 @@ t.test('notes wait for PostgreSQL', async (t) => {
       })
       return stored
     }
-    return { notes, logged, written, state, pass, store }
+    return { notes, logged, details, written, state, pass, store }
   }
 
   t.test('for 100 ms, then they are tried again each second, in their order', async (t) => {
@@ -539,20 +555,26 @@ t.test('notes wait for PostgreSQL', async (t) => {
     t.equal((await notes.findStoredResponse('acc', 'resp_4'))?.channelId, 'c', 'and this process has it')
     await pass(500)
     state.isAway = false
+    store(noteOf('resp_5'))
     await pass(499)
-    t.equal(written.length, 2)
+    t.equal(written.length, 2, 'a later one waits for those before it')
     await pass(1)
     t.same(
       written.map(({ id }) => id),
-      ['resp_1', 'resp_2', 'resp_3', 'resp_4'],
+      ['resp_1', 'resp_2', 'resp_3', 'resp_4', 'resp_5'],
     )
     t.same(logged, ['Noting responses fails; retrying', 'Noting responses works again'])
+    store(noteOf('resp_6'))
+    await pass(0)
+    t.equal(written.length, 6, 'and then at once again')
     t.equal((await notes.findStoredResponse('acc', 'resp_4'))?.channelId, 'stored')
   })
 
   t.test('meanwhile this process finds them, for their account alone', async (t) => {
-    const { logged, notes, pass, state, store } = start()
+    const { details, logged, notes, pass, state, store } = start()
     state.isAway = true
+    store(noteOf(null, { items: { ids: ['msg_3'], tokens: 9 } }))
+    store(noteOf('resp_3'))
     store(noteOf('resp_1', { items: { ids: ['msg_1', 'msg_2'], tokens: 9 } }))
     store(noteOf(null, { conversation: { id: 'conv', requestId: 'req', reported: 1, isStored: true } }))
     await pass(0)
@@ -576,11 +598,16 @@ t.test('notes wait for PostgreSQL', async (t) => {
       (await notes.findStoredItems('other', ['msg_2'])).map(({ channelId }) => channelId),
       ['stored'],
     )
+    t.same(
+      (await notes.findStoredItems('acc', ['msg_1'])).map(({ id }) => id),
+      ['msg_1'],
+    )
     await notes.forgetStoredResponse('acc', 'resp_1')
     t.ok(logged.includes('forgot resp_1 of acc'))
     t.match(await notes.findStoredResponse('acc', 'resp_1'), { channelId: 'stored' })
     await notes.close()
     t.match(logged.at(-1), 'Lost notes of responses')
+    t.same(details.at(-1), { responses: 3 })
     state.isAway = false
     const { length } = logged
     await notes.close()
@@ -588,15 +615,40 @@ t.test('notes wait for PostgreSQL', async (t) => {
   })
 
   t.test('up to 10,000, then the oldest is dropped', async (t) => {
-    const { logged, notes, pass, state, store } = start()
+    const { details, logged, notes, pass, state, store } = start()
     state.isAway = true
     for (let at = 0; at < 10_000; at++) store(noteOf(`resp_${at}`))
     await pass(0)
     t.notMatch(logged, /Dropped/)
     store(noteOf('resp_last'))
     t.match(logged.at(-1), 'Dropped the note of a response')
+    t.same(details.at(-1), { channel: 'c' })
     t.match(await notes.findStoredResponse('acc', 'resp_0'), { channelId: 'stored' })
     t.match(await notes.findStoredResponse('acc', 'resp_1'), { channelId: 'c' })
+  })
+
+  t.test('each is written once, however many are under way', async (t) => {
+    const { notes, pass, state, store, written } = start()
+    state.isAway = true
+    for (const id of ['resp_1', 'resp_2']) store(noteOf(id))
+    await pass(0)
+    Object.assign(state, { isAway: false, writeMs: 10 })
+    await pass(1_100)
+    t.same(
+      written.map(({ id }) => id),
+      ['resp_1', 'resp_2'],
+    )
+    state.writeMs = 50
+    store(noteOf('resp_3'))
+    await pass(20)
+    store(noteOf('resp_4'))
+    await pass(500)
+    t.equal(written.length, 4)
+    store(noteOf('resp_5'))
+    await pass(20)
+    store(noteOf('resp_5', { tokens: 8 }))
+    await pass(35)
+    t.equal((await notes.findStoredResponse('acc', 'resp_5'))?.tokens, 8, 'the later note is not written yet')
   })
 
   t.test('what follows a note runs behind it, or at once', async (t) => {

@@ -31,9 +31,13 @@ function startClock() {
   const time = new VirtualTime(PROMISE_TURNS)
   const process = new Process(time)
   const logged: string[] = []
-  const note = (level: string) => (_: object, message: string) => void logged.push(`${level}: ${message}`)
+  const details: object[] = []
+  const note = (level: string) => (more: object, message: string) => {
+    logged.push(`${level}: ${message}`)
+    details.push(more)
+  }
   return {
-    ...{ time, logged, scheduler: process.scheduler },
+    ...{ time, logged, details, scheduler: process.scheduler },
     log: { info: note('info'), warn: note('warn'), error: note('error') },
     /** Resolves after the time; what is settled meanwhile has its consequences. */
     pass: async (ms: number) => {
@@ -98,7 +102,7 @@ t.test('retries', async (t) => {
   t.test(
     'a failure is tried again after 50 ms, then twice as late, up to 2 s; an outage is logged once',
     async (t) => {
-      const { time, log, logged, scheduler, pass } = startClock()
+      const { time, log, logged, details, scheduler, pass } = startClock()
       const outage = new OutageLog(log, 'Work')
       const tries: number[] = []
       const done: string[] = []
@@ -115,6 +119,7 @@ t.test('retries', async (t) => {
       t.same(tries, [0, 50, 150, 350, 750, 1_550, 3_150, 5_150, 7_150])
       t.same(done, ['done'])
       t.same(logged, ['warn: Work fails; retrying', 'info: Work works again'])
+      t.same(details[0], { error: 'gone', reason: 'gone' })
       t.equal(outage.reason, null)
       running.unsubscribe()
     },
@@ -259,16 +264,22 @@ t.test('late batches are looked up', async (t) => {
   })
 
   t.test('after NATS was away a second later, where they were stored before', async (t) => {
-    const { add, found, pass, stop } = startLookUp({ missedAt: () => 2_000 })
-    await pass(2_000)
+    const { add, found, pass, stop } = startLookUp({ missedAt: () => 2_500 })
+    await pass(2_500)
     add(batchOf(1, callOf('before')))
     await pass(1)
     add(batchOf(2, callOf('after')))
-    await pass(998)
-    t.same(found, [])
-    await pass(1)
+    await pass(1_000)
+    t.same(found, [], 'half a second is too soon')
+    await pass(500)
     t.same(found, ['asked about before', 'journal.1 unbooked'])
     stop()
+    const exact = startLookUp({ missedAt: () => 2_000 })
+    await exact.pass(2_000)
+    exact.add(batchOf(1, callOf('acc')))
+    await exact.pass(1_001)
+    t.equal(exact.found.length, 2, 'to the millisecond')
+    exact.stop()
   })
 
   t.test('at once where the clock was set back', async (t) => {
@@ -322,7 +333,7 @@ t.test('late batches are looked up', async (t) => {
   })
 
   t.test('a file that cannot be read is tried again later, and holds up no other', async (t) => {
-    const { add, found, logged, pass, stop } = startLookUp()
+    const { add, details, found, logged, pass, stop } = startLookUp()
     let isBroken = true
     const call = callOf('broken')
     const payload = () => {
@@ -335,6 +346,7 @@ t.test('late batches are looked up', async (t) => {
     await pass(1_000)
     t.equal(logged.length, 256 + 44)
     t.match(logged[0], 'Failed to read a batch back')
+    t.match(details[0], { error: { message: 'input/output error' }, batch: 'journal.1' })
     add(batchOf(301, callOf('acc')), 0)
     await pass(1_000)
     t.same(found, ['asked about acc', 'journal.301 unbooked'])
@@ -345,8 +357,23 @@ t.test('late batches are looked up', async (t) => {
     stop()
   })
 
+  t.test('of files that cannot be read 256 are tried in a round', async (t) => {
+    const { add, logged, pass, stop } = startLookUp()
+    let tries = 0
+    const payload = () => {
+      tries += 1
+      throw new Error('input/output error')
+    }
+    for (let end = 1; end <= 300; end++)
+      Object.assign(add({ ...batchOf(end, callOf('acc')), payload }), { isUnreadable: true })
+    await pass(10_001)
+    t.equal(tries, 256)
+    t.same(logged, [], 'which was said before')
+    stop()
+  })
+
   t.test('a damaged batch is stored again, whatever is booked of it', async (t) => {
-    const { add, booked, found, logged, pass, stop } = startLookUp()
+    const { add, booked, details, found, logged, pass, stop } = startLookUp()
     const [one, two] = [callOf('acc'), callOf('acc')]
     for (const { request_id } of [one, two]) booked.add(request_id)
     add({ ...batchOf(1, one, two), payload: () => encode(one) })
@@ -363,6 +390,7 @@ t.test('late batches are looked up', async (t) => {
       'journal.5 booked',
     ])
     t.same(logged, ['error: The journal is damaged where a batch is; stored what is left of it'])
+    t.same(details, [{ batch: 'journal.1' }])
     stop()
   })
 })
@@ -448,11 +476,12 @@ t.test('a queue whose rows are read together', async (t) => {
   })
 
   t.test('a malformed message is dropped', async (t) => {
-    const { deliver, logged, pass, reads, told } = startWorker()
+    const { deliver, details, logged, pass, reads, told } = startWorker()
     deliver('')
     await pass(5)
     t.same([told, reads], [[' acknowledged'], []])
     t.same(logged, ['error: Dropped malformed message about a note'])
+    t.same(details, [{ message_id: 'message ' }])
   })
 
   t.test('while PostgreSQL is away messages come back 2 s later', async (t) => {
@@ -487,6 +516,7 @@ t.test('a queue whose rows are read together', async (t) => {
     t.ok(worker.isStopped)
     t.same(told.splice(0), ['waiting released for 0'])
     deliver('late')
+    worker.take({ id: 'found' })
     t.same(told.splice(0), ['late released for 0'])
     await pass(200)
     t.same(told.splice(0), ['reading released for 0'])
@@ -516,7 +546,7 @@ t.test('a queue whose rows are read together', async (t) => {
 
 t.test('a gateway publishes its journal', async (t) => {
   /** A journal of batches that the test has put into it. */
-  function startPublisher({ isAwaited = false, isHeard = true } = {}) {
+  function startPublisher({ isAwaited = false, isTold = true } = {}) {
     const clock = startClock()
     const untaken: JournalBatch[] = []
     const told: string[] = []
@@ -557,7 +587,7 @@ t.test('a gateway publishes its journal', async (t) => {
           clock.time.after(state.takesMs, answer)
         },
         listen(_subject, heard, missed) {
-          hear = isHeard ? heard : () => {}
+          hear = heard
           comeBack = missed
           return () => void told.push('deaf')
         },
@@ -565,21 +595,22 @@ t.test('a gateway publishes its journal', async (t) => {
       },
       database: { bookings: { readBooked: async () => ({ requestIds: new Set(), wallets: [] }) } },
       onBooked: (wallets) => void notified.push(wallets),
-      onNotificationsMissed: () => void told.push('missed'),
+      ...(isTold && { onNotificationsMissed: () => void told.push('missed') }),
       isAwaited: () => isAwaited,
       log: clock.log,
       scheduler: clock.scheduler,
     })
-    const settle = (...calls: Settlement[]) => {
-      state.settledTo += calls.length
-      state.unbooked += calls.length
-      untaken.push(batchOf(state.settledTo, ...calls))
+    const put = (batch: JournalBatch) => {
+      state.settledTo = batch.end
+      state.unbooked += batch.count
+      untaken.push(batch)
       settled()
     }
+    const settle = (...calls: Settlement[]) => put(batchOf(state.settledTo + calls.length, ...calls))
     const book = (...batches: string[]) =>
       hear(Buffer.from(encodeCommitNotification({ batches, wallets: [] })))
     return {
-      ...{ ...clock, publisher, settle, book, told, published, notified, state },
+      ...{ ...clock, publisher, put, settle, book, told, published, notified, state },
       hear: (payload: Uint8Array) => hear(payload),
       comeBack: () => comeBack(),
     }
@@ -639,7 +670,7 @@ t.test('a gateway publishes its journal', async (t) => {
   })
 
   t.test('a notification confirms each of its own batches once, with the costs', async (t) => {
-    const { book, hear, settle, pass, publisher, notified, logged, told } = startPublisher()
+    const { book, details, hear, settle, pass, publisher, notified, logged, told } = startPublisher()
     settle(callOf('acc', '3'), callOf('other', '1'))
     settle(callOf('acc', '4'))
     await pass(150)
@@ -657,6 +688,7 @@ t.test('a gateway publishes its journal', async (t) => {
     t.same([...notified[1]!.costs], [])
     hear(Buffer.from('{'))
     t.same(logged, ['error: Dropped malformed commit notification'])
+    t.match(details, [{ error: SyntaxError }])
     publisher.stop()
     t.equal(told.at(-1), 'deaf')
   })
@@ -688,7 +720,8 @@ t.test('a gateway publishes its journal', async (t) => {
   })
 
   t.test('what JetStream refuses is sent directly after 15 s, and again after each 15 s', async (t) => {
-    const { book, settle, pass, publisher, state, told } = startPublisher()
+    const { book, settle, pass, published, publisher, state, told } = startPublisher()
+    await pass(60_000)
     state.isRefusing = true
     settle(callOf('acc'))
     await pass(15_149)
@@ -696,10 +729,12 @@ t.test('a gateway publishes its journal', async (t) => {
     await pass(20_000)
     const sent = told.map((line) => Number(line.split(' ')[0]))
     t.equal(sent.length, 2)
-    t.ok(sent[0]! >= 15_150 && sent[0]! < 17_200, `${sent}`)
+    t.ok(sent[0]! >= 75_150 && sent[0]! < 77_200, `${sent}`)
     t.ok(sent[1]! - sent[0]! >= 15_000 && sent[1]! - sent[0]! < 17_100, `${sent}`)
     book('journal.1')
+    const { length } = published
     await pass(60_000)
+    t.equal(published.length, length, 'what is booked is stored no more')
     t.equal(told.filter((line) => line.endsWith('directly')).length, 2, 'and never once it is booked')
     publisher.stop()
   })
@@ -738,7 +773,7 @@ t.test('a gateway publishes its journal', async (t) => {
   })
 
   t.test('the oldest unbooked call, while its file can be read', async (t) => {
-    const { book, settle, pass, publisher } = startPublisher()
+    const { book, put, settle, pass, publisher } = startPublisher()
     t.equal(publisher.readOldestUnbookedAt(), null)
     settle(callOf('acc', '1', { created_at: 77 }))
     settle(callOf('acc', '1', { created_at: 99 }))
@@ -746,6 +781,16 @@ t.test('a gateway publishes its journal', async (t) => {
     t.equal(publisher.readOldestUnbookedAt(), 77)
     book('journal.1')
     t.equal(publisher.readOldestUnbookedAt(), 99)
+    book('journal.2')
+    let isBroken = false
+    const payload = () => {
+      if (isBroken) throw new Error('input/output error')
+      return encode('')
+    }
+    put({ ...batchOf(3, callOf('acc')), payload })
+    await pass(150)
+    isBroken = true
+    t.equal(publisher.readOldestUnbookedAt(), null)
     publisher.stop()
     t.equal(publisher.inFlight, 0)
   })
@@ -755,13 +800,13 @@ t.test('a gateway publishes its journal', async (t) => {
     t.equal(await publisher.drain(null), true)
     settle(callOf('acc'))
     const ends: boolean[] = []
+    void publisher.drain(null).then((end) => ends.push(end))
     void publisher.drain(500).then((end) => ends.push(end))
     await pass(499)
     t.same(ends, [])
     await pass(1)
     t.same(ends, [false])
     void publisher.drain(500).then((end) => ends.push(end))
-    void publisher.drain(null).then((end) => ends.push(end))
     book('journal.1')
     await pass(1)
     t.same(ends, [false, true, true])
@@ -769,10 +814,17 @@ t.test('a gateway publishes its journal', async (t) => {
   })
 
   t.test('a connection that was lost is told of', async (t) => {
-    const { comeBack, publisher, told } = startPublisher()
+    const { comeBack, pass, publisher, published, settle, told } = startPublisher()
+    settle(callOf('acc'))
+    await pass(500)
     comeBack()
     t.same(told, ['missed'])
+    await pass(2_500)
+    t.equal(published.length, 2, 'and what was stored before is looked up a second later')
     publisher.stop()
+    const untold = startPublisher({ isTold: false })
+    t.doesNotThrow(untold.comeBack)
+    untold.publisher.stop()
   })
 })
 
@@ -906,12 +958,13 @@ t.test('a settler books messages', async (t) => {
   })
 
   t.test('what PostgreSQL refuses for good is reported', async (t) => {
-    const { settler, deliver, pass, told, state, logged } = startSettler()
+    const { settler, deliver, details, pass, told, state, logged } = startSettler()
     state.refused = ['req_1', 'req_2']
     deliver('one', callOf('acc'))
     await pass(10)
     t.equal(told[0], 'refused req_1,req_2')
     t.match(logged, [/PostgreSQL refused settlements/])
+    t.same(details, [{ request_ids: ['req_1', 'req_2'] }])
     void settler.stop(0)
   })
 

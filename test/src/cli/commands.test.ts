@@ -24,7 +24,7 @@ import {
   signInByPassword,
   signUp,
 } from '../../../schemas/management/people/sign-in.ts'
-import { parseCredits } from '../../../schemas/money.ts'
+import { ONE_CREDIT, parseCredits } from '../../../schemas/money.ts'
 import { readList } from '../../../src/cli/config/catalog.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
@@ -440,6 +440,31 @@ t.test('large amounts and unknown names are refused', async (t) => {
     t.equal(rich.wallet.balance, '1001')
   })
 
+  t.test('so does the refund of a large charge, in full or in part', async (t) => {
+    const { id } = await json('account', 'create', '--name', 'Refunded', '--credit', '0')
+    const call = settlement(id, { cost: String(1_500n * ONE_CREDIT) })
+    await database.bookings.book([call])
+    const refund = ['wallet', 'refund', id, call.request_id, '--reason', 'the answer was empty']
+    for (const [words, credits] of [
+      [refund, '1500'],
+      [[...refund, '--amount', '1001'], '1001'],
+    ] as const)
+      t.match(
+        await refused(...words),
+        `This would give ${id} back ${credits} credits of ${call.request_id}, which is more than wallet.confirm_above (1000)`,
+      )
+    t.match(
+      await refused('wallet', 'refund', id, 'req_none', '--reason', 'x'),
+      /No charge of req_none/,
+      'nothing is asked where nothing was charged',
+    )
+    const yes = answering(true)
+    t.equal((await command(refund, yes.wiring)).code, 0)
+    t.equal(yes.asked.length, 1)
+    t.equal((await json('wallet', 'show', id)).balance, '0')
+    t.match(await json(...refund, '--yes'), { repeated: true })
+  })
+
   t.test('a repeated command with a reference says so and changes nothing', async (t) => {
     const before = await balance()
     const again = await json('wallet', 'topup', account, '2000', '--yes', '--reference', 'pay 1')
@@ -805,6 +830,8 @@ t.test('audit records every act', async (t) => {
     t.same(await json('audit', '--since', '2999-01-01', '--account', ids.bob!), [])
     await t.rejects(json('audit', '--account', 'acc_nobody'), /There is no account acc_nobody/)
     t.equal((await json('audit', '--since', '2000-01-01', '--limit', '3')).length, 3)
+    t.equal((await json('audit', '--until', '2999-01-01', '--limit', '3')).length, 3)
+    t.same(await json('audit', '--until', '2000-01-01'), [])
   })
 
   t.test('nothing secret is recorded', async (t) => {
@@ -1383,6 +1410,7 @@ t.test('payments are listed refunded and reconciled', async (t) => {
   const config = { payments: { currency: 'usd', credits_per_unit: '100', seller: ['Test'] } }
   const wiring = wiringOn(database, config, {
     openProvider: async () => async () => provider,
+    confirm: async () => null,
   })
   const { json, text, refused } = commandsOn(wiring)
 
@@ -1409,8 +1437,21 @@ t.test('payments are listed refunded and reconciled', async (t) => {
     t.same(await ids(), [second.id, first.id])
     t.same(await ids('--account', first.accountId), [first.id])
     t.same(await ids('--limit', '1'), [second.id])
+    t.same(await ids('--since', '2000-01-01', '--until', '2999-01-01'), [second.id, first.id])
+    t.same(await ids('--since', '2999-01-01'), [])
+    t.same(await ids('--until', '2000-01-01'), [])
     t.match(await text('payments', 'show', first.id), /\nreceipts\n.*kind.*\n.* receipt /)
-    const refund = ['payments', 'refund', first.id, '--reason', 'bought by mistake']
+    const unconfirmed = ['payments', 'refund', first.id, '--reason', 'bought by mistake']
+    for (const [words, effect] of [
+      [unconfirmed, 'pay 5.00 USD back to the card, for good, and take 500 credits'],
+      [[...unconfirmed, '--amount', '2.00'], 'pay 2.00 USD back to the card, for good, and take 200 credits'],
+    ] as const)
+      t.match(
+        await refused(...words),
+        `This would ${effect} from ${first.accountId}. Add --yes to confirm. Nothing was changed.`,
+      )
+    t.match(await json('payments', 'show', first.id), { refunded: '0.00' })
+    const refund = [...unconfirmed, '--yes']
     t.match(await json(...refund, '--amount', '2.00'), { refunded: '2.00', credits_taken: '200' })
     t.match(await json(...refund), { refunded: '5.00', credits_taken: '500' })
     t.equal((await database.accounts.show(first.accountId)).wallet.balance, 0n)
@@ -1635,6 +1676,9 @@ t.test('tasks are listed and shown', async (t) => {
     t.same(await idsOf('--state', 'open'), [waiting.id])
     t.same(await idsOf('--before', newest.id, '--limit', '1'), [waiting.id])
     t.match(await refused('task', 'list', '--before', 'vid_x'), /no task is vid_x/)
+    t.same(await idsOf('--since', '2000-01-01', '--until', '2999-01-01'), await idsOf())
+    t.same(await idsOf('--since', '2999-01-01'), [])
+    t.same(await idsOf('--until', '2000-01-01'), [])
     t.equal((await command(['task', 'list', '--state', 'done'], wiring)).code, 2)
   })
 
@@ -1963,6 +2007,12 @@ t.test('webhooks and their deliveries are managed', async (t) => {
     t.match(await listed(), [{ id: test.id }])
     t.match(await listed('--endpoint', id, '--state', 'waiting'), [{ id: test.id }])
     t.same(await listed('--state', 'failed'), [])
+    t.match(await listed('--since', '2000-01-01', '--until', '2999-01-01'), [{ id: test.id }])
+    for (const never of [
+      ['--since', '2999-01-01'],
+      ['--until', '2000-01-01'],
+    ])
+      t.same(await listed(...never), [])
     t.match(JSON.parse((await json('webhook', 'delivery', test.id)).body), { type: 'webhook.test' })
     t.match(await json('webhook', 'replay', test.id), { state: 'waiting' })
     t.match(await json('webhook', 'replay-failed', id, '--since', '2026-01-01'), { replayed: 0 })

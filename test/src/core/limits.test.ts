@@ -15,11 +15,56 @@ t.test('how long a minute is, and how much memory answers take', async (t) => {
 
   t.test('a minute is 60 s, and requests of 10 ms are one', async (t) => {
     const window = new RateWindow()
-    for (const time of [100, 109, 110]) window.add(time)
+    for (const time of [1_000, 1_009, 1_010]) window.add(time)
     t.same(
-      [60_099, 60_108, 60_109, 60_110].map((now) => window.count(now)),
+      [60_999, 61_008, 61_009, 61_010].map((now) => window.count(now)),
       [3, 3, 1, 0],
     )
+  })
+
+  t.test('what has left is thrown away, and nothing else', async (t) => {
+    const window = new RateWindow()
+    for (let second = 0; second < 400; second++) {
+      window.add(second * 1_000, 1 + (second % 7))
+      const last = Array.from({ length: Math.min(second + 1, 60) }, (_, ago) => 1 + ((second - ago) % 7))
+      t.equal(
+        window.count(second * 1_000),
+        last.reduce((sum, count) => sum + count),
+      )
+    }
+    const late = new RateWindow()
+    late.add(0, 3)
+    t.equal(late.count(60_000), 0)
+    late.add(-5)
+    t.equal(
+      late.count(60_000),
+      0,
+      'what comes so late that it has left counts no more, and nothing else counts again',
+    )
+  })
+
+  t.test('only the last request and one of its grain are one', async (t) => {
+    const late = new RateWindow()
+    for (const time of [100, 150, 105]) late.add(time)
+    t.same(
+      [60_100, 60_105, 60_150].map((now) => late.count(now)),
+      [2, 1, 0],
+    )
+    const left = new RateWindow()
+    left.add(0)
+    t.equal(left.count(60_000), 0)
+    left.add(5)
+    t.same(
+      [60_000, 60_005].map((now) => left.count(now)),
+      [1, 0],
+    )
+  })
+
+  t.test('a place that was taken back is none to wait for', async (t) => {
+    const window = new RateWindow()
+    for (const time of [1_000, 2_000]) window.add(time)
+    window.remove(1_000)
+    t.equal(window.msUntilFree(10, 2_000), 60_000)
   })
 
   t.test('an answer is kept up to 8 MiB, and a MiB of it takes nothing from others', async (t) => {
@@ -37,6 +82,9 @@ t.test('how long a minute is, and how much memory answers take', async (t) => {
     t.ok(memory.take('acc_a', 1), 'what was refused took nothing')
     memory.release('acc_a', 32 * MIB)
     t.ok(memory.take('acc_a', 32 * MIB))
+    memory.release('acc_a', 32 * MIB - 1)
+    t.notOk(memory.take('acc_a', 32 * MIB), 'a byte is still held')
+    t.ok(memory.take('acc_a', 32 * MIB - 1))
   })
 
   t.test('a long answer takes what it has beyond a MiB, once, until it is released', async (t) => {
@@ -46,6 +94,9 @@ t.test('how long a minute is, and how much memory answers take', async (t) => {
     t.ok(held.grow(MIB + 4))
     t.ok(held.grow(MIB + 4), 'the same answer')
     t.notOk(held.grow(MIB + 11))
+    const full = new AnswerMemory()
+    full.take('acc', 32 * MIB)
+    t.notOk(new HeldAnswer(full, 'acc').grow(MIB + 1), 'not even by a byte')
     t.ok(held.grow(MIB + 10))
     t.ok(held.grow(3), 'it never becomes shorter')
     t.notOk(memory.take('acc', 1))
@@ -57,6 +108,9 @@ t.test('how long a minute is, and how much memory answers take', async (t) => {
     t.ok(short.grow(MIB), 'where there is no room as well')
     short.release()
     t.notOk(memory.take('acc', 1))
+    const unused = new AnswerMemory()
+    new HeldAnswer(unused, 'acc').release()
+    t.ok(unused.take('acc', 32 * MIB), 'what held nothing gives nothing back')
   })
 })
 
@@ -79,6 +133,14 @@ t.test('what a process knows of limits', async (t) => {
     })
     t.same(decide(state, { requestsPerMinute: 1, concurrency: null }, 200), {
       ...{ refusedBy: 'requests', remainingRequests: 0, resetMs: 59_900, remainingConcurrency: 0 },
+    })
+  })
+
+  t.test('a request that others leave no slot for has all of its minute', async (t) => {
+    const state = new LimiterState()
+    state.setSlots('other', new Map([['acc', 2]]))
+    t.same(decide(state, both), {
+      ...{ refusedBy: 'concurrency', remainingRequests: 3, resetMs: 0, remainingConcurrency: 0 },
     })
   })
 
@@ -136,7 +198,9 @@ t.test('what a process knows of limits', async (t) => {
         ['key', 1],
       ],
     )
-    t.same(state.listHolders('key'), ['me'])
+    state.setSlots('other', new Map([['acc', 1]]))
+    t.same([state.listHolders('key'), state.listHolders('acc')], [['me'], ['me', 'other']])
+    state.dropHolder('other')
     state.release('acc', 'me')
     t.same(
       [...state.listSlots('me')],

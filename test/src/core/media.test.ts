@@ -30,6 +30,7 @@ import { readGridPrompt, withoutVideoFlags } from '../../../src/core/media/promp
 import { findExtension, sniffMediaType } from '../../../src/core/media/type.ts'
 import { computeCredits, computePrice, countDecimals, printPrice } from '../../../src/core/payments/price.ts'
 import { modelAt } from '../../../src/core/pricing/changes.ts'
+import { toKeptPrice } from '../../../src/core/pricing/kept-price.ts'
 
 t.test('media type of first bytes', async (t) => {
   // What a file is follows from its first bytes, whatever its name says.
@@ -1022,7 +1023,7 @@ t.test('media pricing', async (t) => {
       [10.75, '10.75'],
       [1e-7, '0.0000001'],
       [1.5e-7, '0.00000015'],
-      [2.5e-20, '0.00000000000000000002'],
+      [3.2e-20, '0.00000000000000000003'],
       [1e-21, '0'],
       [1e21, `1${'0'.repeat(21)}`],
     ] as const)
@@ -1048,6 +1049,13 @@ t.test('media pricing', async (t) => {
       ['bhd jod kwd omr tnd', 3],
     ] as const)
       for (const currency of currencies.split(' ')) t.equal(countDecimals(currency), decimals, currency)
+    const yen = { currency: 'jpy', credits_per_unit: parseCredits('1') }
+    for (const [credits, amount] of [
+      ['404', 404n],
+      ['404.00000001', 405n],
+      ['405', 405n],
+    ] as const)
+      t.equal(computePrice(parseCredits(credits), yen).amount, amount, 'a begun unit is paid')
     t.equal(printPrice({ amount: 5n, currency: 'usd' }), '0.05')
     t.equal(printPrice({ amount: -500n, currency: 'usd' }), '-5.00')
     t.equal(printPrice({ amount: 500n, currency: 'jpy' }), '500')
@@ -1064,5 +1072,112 @@ t.test('media pricing', async (t) => {
       [2n, 3n, 1n, 1n],
     ] as const)
       t.equal(computeCredits(part, { amount, credits }), gone, `${part} of ${amount}`)
+  })
+
+  t.test('what is charged by no kind of its own has one price', async (t) => {
+    const price = (fields: object, images?: object) =>
+      findMediaPrice(
+        modelEntry.parse({ id: 'm', endpoint_type: 'images_generations', pricing: fields, images }),
+        null,
+        0,
+      )!
+    const jobs = {
+      pictures: mediaJob.parse({ work: 'image', prompt: 'x', n: 3 }),
+      edits: mediaJob.parse({
+        ...{ work: 'image_edit', prompt: 'x', n: 3 },
+        images: [{ from: 'url', url: 'https://x.test/a.png' }],
+      }),
+      film: mediaJob.parse({ work: 'video', content: [], duration: 5 }),
+    }
+    const nothing = taskResult.parse({ files: [] })
+    const three = taskResult.parse({ files: Array(3).fill({ role: 'image' }) })
+    for (const [fields, job, held] of [
+      [{ unit: 'image', per_unit: '2' }, 'pictures', '6'],
+      [{ unit: 'image', per_unit: '2', input_image: '1' }, 'edits', '7'],
+      [{ unit: 'image', per_unit: '2' }, 'film', '2'],
+      [{ unit: 'call', per_unit: '2' }, 'pictures', '2'],
+      [{ unit: '1000_characters', per_unit: '2' }, 'film', '0'],
+    ] as const) {
+      t.equal(printCredits(computeHold(price(fields), jobs[job])), held, `${fields.unit} ${job}`)
+      t.equal(printCredits(chargeMedia(price(fields), jobs[job], three).cost), held, `${fields.unit} ${job}`)
+    }
+    const edited = chargeMedia(price({ unit: 'image', per_unit: '2' }), jobs.edits, three)
+    t.equal(edited.line, '3 images x 2 = 6', 'what goes in costs nothing')
+    t.same(chargeMedia(price({ unit: 'image', per_unit: '2', input_image: '1' }), jobs.edits, nothing), {
+      ...{ cost: 0n, units: '0', line: '0 images x 2 = 0' },
+    })
+    const sound = { unit: 'second', per_unit: '1', with_audio: { per_unit: '2' } }
+    t.equal(
+      price(sound).perUnit,
+      price({ unit: 'second', per_unit: '1' }).perUnit,
+      'silent, where nothing is said',
+    )
+    t.equal(
+      findMediaPrice({ pricing: pricing.parse({ unit: '1M_tokens', input: '1', per_unit: '1' }) }, null, 0),
+      null,
+    )
+  })
+
+  t.test('an image without a size of its own costs what was asked for', async (t) => {
+    const tiers = { pixel_tiers: [{ from_pixels: 1_000_000, per_unit: '5' }] }
+    const entry = modelEntry.parse({
+      ...{ id: 'm', endpoint_type: 'images_generations', images: { default_size: '512x512' } },
+      pricing: { unit: 'image', per_unit: '2', ...tiers },
+    })
+    const price = findMediaPrice(entry, null, 0)!
+    const held = (size: string | null) =>
+      printCredits(computeHold(price, imageJob.parse({ work: 'image', prompt: 'x', n: 1, size })))
+    t.same([null, 'auto', 'AUTO', 'autos', 'xauto', '4K', '10x10', '1000x1000'].map(held), [
+      ...['2', '2', '2', '5', '5', '5', '2', '5'],
+    ])
+    const charged = (width: number | null, height: number | null, size: string) => {
+      const result = taskResult.parse({ files: [{ role: 'image', width, height }] })
+      const job = imageJob.parse({ work: 'image', prompt: 'x', n: 1, size })
+      return printCredits(chargeMedia(price, job, result).cost)
+    }
+    for (const [width, height] of [
+      [null, null],
+      [10, null],
+      [null, 10],
+    ] as const)
+      t.same([charged(width, height, '1000x1000'), charged(width, height, '10x10')], ['5', '2'])
+    t.equal(charged(10, 10, '1000x1000'), '2')
+  })
+
+  t.test('what the operator pays a channel', async (t) => {
+    const tokens = { unit: '1M_tokens', input: '1', output: '1' }
+    const channel = (id: string, more: object = {}) =>
+      channelEntry.parse({
+        ...{ id, protocol: 'openai-images', base_url: 'https://c.example', models: { m: 'up', n: 'up' } },
+        ...more,
+      })
+    const modelOf = (id: string, grid: boolean) =>
+      modelEntry.parse({
+        ...{ id, endpoint_type: 'images_generations', pricing: { unit: 'image', per_unit: '1' } },
+        images: { grid },
+      })
+    const config = {
+      models: [modelOf('n', false), modelOf('m', true)],
+      channels: [channel('none'), channel('paid', { cost: { m: { unit: 'image', per_unit: '3' } } })],
+    }
+    const price = findMediaPrice(config.models[1]!, null, 0)!
+    const paid = (task: object) =>
+      findUpstreamPrice(config, { model: 'm', channelId: 'paid', price, submittedAt: 0, ...task })
+    t.match(paid({}), { unit: 'image', perUnit: '3000000000000', leastImages: 4 }, 'its own model counts')
+    for (const none of [{ channelId: null }, { channelId: 'gone' }, { channelId: 'none' }, { model: 'n' }])
+      t.equal(paid(none), null, JSON.stringify(none))
+    const removed = { ...config, models: [] }
+    t.match(findUpstreamPrice(removed, { model: 'm', channelId: 'paid', price, submittedAt: 0 }), {
+      leastImages: 1,
+    })
+    const entry = modelEntry.parse({ id: 'm', max_output_tokens: 7, pricing: tokens })
+    const kept = toKeptPrice(entry, entry.pricing!)
+    const cost = { m: { ...tokens, input: '0.5' } }
+    const found = findUpstreamPrice(
+      { models: [], channels: [channel('paid', { cost })] },
+      { model: 'm', channelId: 'paid', price: kept, submittedAt: 0 },
+    )
+    t.match(found, { unit: '1M_tokens', pricing: { input: '0.5' }, model: { max_output_tokens: 7 } })
+    t.equal(findUpstreamPrice(config, { model: 'n', channelId: 'paid', price: kept, submittedAt: 0 }), null)
   })
 })

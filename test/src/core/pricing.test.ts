@@ -5,7 +5,7 @@ import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import { type BudgetPeriods, makeWalletId, parseWalletId } from '../../../schemas/accounts/budget.ts'
 import { modelEntry, pricing, SERVER_TOOLS } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
-import { ONE_RATE, parseCredits, parseRate, printCredits } from '../../../schemas/money.ts'
+import { ONE_CREDIT, ONE_RATE, parseCredits, parseRate, printCredits } from '../../../schemas/money.ts'
 import { lacksCacheHitPrice, withCacheHits } from '../../../src/core/pricing/cache-hits.ts'
 import { compareCatalog } from '../../../src/core/pricing/catalog-difference.ts'
 import { modelAt, pricesInOrder } from '../../../src/core/pricing/changes.ts'
@@ -212,6 +212,16 @@ t.test('charge is exact', async (t) => {
     },
   )
 
+  t.test('what is kept for an hour costs twice the input, also where nothing else is peculiar', async (t) => {
+    const used = { ...NO_USAGE, prompt: 1_000_000, cacheWrite: 1_000_000 }
+    const hour = { ...used, ...keepExtra({ cacheWrite1h: 1_000_000 }) }
+    const plain = read({ input: '4', output: '0', tiers: [] })
+    t.same(
+      [used, hour].map((usage) => tokenCharge(plain, usage, 0)),
+      [5_00000000n, 8_00000000n],
+    )
+  })
+
   t.test('a discount lowers the prices of tokens, and of server tools where it says so', async (t) => {
     const offered = { input: '10', output: '0', server_tool_call: '2.022', discount: '0.5', tiers: [] }
     const used = { ...NO_USAGE, prompt: 1_000_000, serverToolCalls: 2 }
@@ -282,6 +292,60 @@ t.test('charge is exact', async (t) => {
     t.pass('every run held')
   })
 
+  t.test('items have a name, and none is empty', async (t) => {
+    const items = (fields: object, usage: Partial<TokenUsage>) =>
+      listChargedItems(
+        { ...NO_USAGE, ...usage },
+        tokenPrice(pricing.parse({ unit: '1M_tokens', input: '1', output: '2', ...fields }))!.tiers[0]!.full
+          .terms,
+      ).map(({ name, count, per }) => `${name} ${count} ${per}`)
+    const used = { prompt: 10, cached: 2, cacheWrite: 3, output: 7, reasoning: 4, serverToolCalls: 5 }
+    const usual = ['input 5 million', 'cached_input 2 million', 'cache_write 3 million']
+    t.same(items({}, used), [...usual, 'output 7 million', 'built_in_tools 5 each'])
+    t.same(items({ reasoning: '3' }, used), [
+      ...usual,
+      ...['output 3 million', 'reasoning 4 million', 'built_in_tools 5 each'],
+    ])
+    const extra = {
+      ...{ cacheWrite1h: 1, inputAudio: 2, inputImage: 1, outputAudio: 1, outputImage: 2 },
+      tools: { mcp: 2 },
+    }
+    t.same(items({ server_tools: { mcp: '1', web_search: '1' } }, { ...used, extra }), [
+      ...['input 2 million', 'input_audio 2 million', 'input_image 1 million', 'cached_input 2 million'],
+      ...['cache_write 2 million', 'cache_write_1h 1 million', 'output 4 million', 'output_audio 1 million'],
+      ...['output_image 2 million', 'mcp 2 each', 'built_in_tools 3 each'],
+    ])
+    t.same(items({}, NO_USAGE), [])
+    t.same(items({}, { prompt: 3, cached: 5, output: 1 }), ['cached_input 5 million', 'output 1 million'])
+  })
+
+  t.test('one kind with a price of its own is charged and estimated by it', async (t) => {
+    const model = modelEntry.parse({ id: 'm', estimate: { image_tokens: 10, audio_tokens: 10 } })
+    const call: EstimatedCall = {
+      ...{ conversationBytes: 40, promptBytes: 40, outputLimit: 10, choices: 1 },
+      ...{ builtInTools: [], toolCallLimit: null, links: { image: 1, file: 0, audio: 1 } },
+    }
+    const million = { input: '1000000', output: '1000000' }
+    const priceOf = (fields: object) =>
+      tokenPrice(pricing.parse({ unit: '1M_tokens', ...million, ...fields }))!
+    const whole = (fields: object) => {
+      const estimate = estimateCharge(priceOf(fields), model, call, { mode: 'worst_case', now: 0 })
+      return printCredits(estimate)
+    }
+    t.equal(whole({}), '40')
+    for (const kind of ['reasoning', 'output_audio', 'output_image', 'input_audio', 'input_image']) {
+      t.equal(whole({ [kind]: '3000000' }), '60', kind)
+      t.equal(whole({ [kind]: '500000' }), kind.startsWith('input') ? '35' : '40', kind)
+    }
+    const outputs = { reasoning: '3000000', output_audio: '3000000', output_image: '2000000' }
+    t.equal(whole(outputs), '60', 'all kinds of output')
+    const tiers = [{ from_prompt_tokens: 1000, ...million, reasoning: '3000000' }]
+    const reasoned = { ...NO_USAGE, prompt: 1000, output: 10, reasoning: 10 }
+    t.equal(printCredits(tokenCharge(priceOf({ tiers }), reasoned, 0)), '1030', 'also of a tier alone')
+    t.equal(printCredits(tokenCharge(priceOf({ reasoning: '3000000' }), { ...reasoned, prompt: 0 }, 0)), '30')
+    t.equal(whole({ minimum: '50' }), '50')
+  })
+
   t.test('a minimum is no charge where there is nothing to charge', async (t) => {
     const offered = tokenPrice(
       pricing.parse({ unit: '1M_tokens', input: '1', output: '1', minimum: '0.25' }),
@@ -293,6 +357,10 @@ t.test('charge is exact', async (t) => {
       pricing.parse({ unit: '1M_tokens', input: '0', output: '0', minimum: '0.25' }),
     )!
     t.equal(tokenCharge(perCall, NO_USAGE, 0), 0n)
+    const least = tokenPrice(
+      pricing.parse({ unit: '1M_tokens', input: '0', output: '0', minimum: '0.00000001' }),
+    )!
+    t.equal(tokenCharge(least, { ...NO_USAGE, prompt: 1 }, 0), 1n)
     t.equal(tokenCharge(perCall, { ...NO_USAGE, prompt: 1 }, 0), 25_000_000n, 'a price per call')
   })
 })
@@ -317,13 +385,15 @@ t.test('cache hits cost a tenth', async (t) => {
         { id: 'by-channel', aliases: ['other-name'], pricing: priced({}) },
         { id: 'own-price', family: 'ballad', pricing: priced({ cached_input: '3' }) },
         { id: 'plain', family: 'sonata', pricing: priced({}) },
+        { id: 'no-family', pricing: priced({}) },
+        { id: 'not-priced', callable: false },
       ],
       channels: [
         {
           ...channel('m', 'messages', ['other-name']),
           cost: { 'other-name': { unit: '1M_tokens', input: '5', output: '0' } },
         },
-        channel('c', 'chat-completions', ['written', 'hour', 'sibling', 'own-price', 'plain']),
+        channel('c', 'chat-completions', ['written', 'hour', 'sibling', 'own-price', 'plain', 'no-family']),
       ],
     }),
   )
@@ -338,7 +408,7 @@ t.test('cache hits cost a tenth', async (t) => {
   t.test('by its own prices, those of its family, or its channel', async (t) => {
     for (const model of ['written', 'hour', 'sibling', 'by-channel']) t.equal(hits(model), '1', model)
     t.equal(hits('own-price'), '3')
-    t.equal(hits('plain'), '10')
+    for (const model of ['plain', 'no-family']) t.equal(hits(model), '10', model)
   })
 
   t.test('tiers and planned prices too', async (t) => {
@@ -351,7 +421,7 @@ t.test('cache hits cost a tenth', async (t) => {
     t.ok(lacks(priced({})))
     t.notOk(lacks(priced({ cached_input: '1' })))
     t.notOk(lacks({ unit: '1M_tokens', output: '1' }))
-    t.notOk(lacks({ unit: 'image', per_unit: '1' }))
+    t.notOk(lacks({ unit: 'image', per_unit: '1', input: '1' }))
   })
 
   t.test('prices get those of cache hits wherever they have none', async (t) => {
@@ -363,7 +433,7 @@ t.test('cache hits cost a tenth', async (t) => {
     })
     const own = priced({ cached_input: '7', tiers: [{ ...tiers[0], cached_input: '8' }] })
     t.same(filled(own), pricing.parse(own))
-    const image = pricing.parse({ unit: 'image', per_unit: '1' })
+    const image = pricing.parse({ unit: 'image', per_unit: '1', input: '1' })
     t.equal(withCacheHits(image), image)
     t.same(filled({ unit: '1M_tokens', output: '1' }), pricing.parse({ unit: '1M_tokens', output: '1' }))
   })
@@ -399,6 +469,13 @@ t.test('reported usage is bounded', async (t) => {
       [{ output: 3001 }, { ...PLAIN, outputLimit: 50, choices: 3 }, { output: 3000 }, 'output 3001 > 3000'],
       [{ output: 5001 }, { ...PLAIN, outputLimit: 5000, choices: 1 }, { output: 5000 }, 'output 5001 > 5000'],
       [{ prompt: 8, cached: 9 }, ONE, { prompt: 8, cached: 8 }, 'cached 9 > 8'],
+      [
+        { prompt: 8, cached: 5, cacheWrite: 5 },
+        ONE,
+        { prompt: 8, cached: 5, cacheWrite: 3 },
+        'cacheWrite 5 > 3',
+      ],
+      [{ prompt: 16_001 }, { ...ONE, prompts: 2 }, { prompt: 16_000 }, 'prompt 16001 > 16000'],
       [{ output: 8, reasoning: 9 }, ONE, { output: 8, reasoning: 8 }, 'reasoning 9 > 8'],
       [
         { prompt: 16_000, serverToolCalls: 1e9 },
@@ -430,9 +507,12 @@ t.test('reported usage is bounded', async (t) => {
       [ONE, 11],
       [SEARCH, 100],
       [two, 200],
+      [{ ...ONE, toolCallLimit: 2 }, 11],
     ] as const) {
       const usage = used({ ...tokens, serverToolCalls: count })
-      t.same(boundUsage(usage, small, call), { usage, beyond: [] })
+      const bounded = boundUsage(usage, small, call)
+      t.equal(bounded.usage, usage)
+      t.same(bounded.beyond, [])
     }
     const { beyond } = boundUsage(used({ serverToolCalls: 3 }), small, { ...SEARCH, toolCallLimit: 2 })
     t.same(beyond, ['serverToolCalls 3 > 2'])
@@ -561,7 +641,8 @@ t.test('worst case of a call', async (t) => {
     'a call whose prompt may be summarised first is held twice, by the price of its prompt',
     async (t) => {
       const long = { ...call, promptBytes: 600_000, compacts: true }
-      t.match(worstCase(model, long), { prompt: 300_000, output: 14 })
+      const compaction = { count: 1, largestPrompt: 150_000 }
+      t.match(worstCase(model, long), { prompt: 300_000, output: 14, extra: { compaction } })
       t.match(worstCase(model, { ...long, choices: 3 }), { output: 28 })
       const tiers = [{ from_prompt_tokens: 200_000, input: '1000', output: '1000' }]
       for (const more of [{}, { reasoning: '2' }]) {
@@ -645,9 +726,10 @@ t.test('worst case of a call', async (t) => {
       largestPart({ ...call, ...more }, (given) => estimateCharge(price, model, given, { mode, now: 0 }))
     const large = { conversationBytes: 4_000_000, promptBytes: 4_000_000 }
     t.same(partOf(large), { part: 'prompt', amount: 100_000_000n })
+    t.equal(partOf({ outputLimit: 11 }).part, 'prompt', 'of equal ones the first')
     t.same(partOf({ ...large, keptTokens: 900_000 }), { part: 'kept', amount: 90_000_000n })
     t.equal(partOf({ promptBytes: 4_000_000 }).part, 'tools_and_schemas')
-    t.equal(partOf({ links: { image: 100, file: 0, audio: 0 } }).part, 'links')
+    t.same(partOf({ links: { image: 1, file: 1, audio: 1 } }), { part: 'links', amount: 1_960_000n })
     t.same(partOf({ outputLimit: 1_000_000 }), { part: 'output', amount: 100_000_000n })
     t.same(partOf({ outputLimit: null }), { part: 'output', amount: 3_276_800n })
     t.equal(partOf({ thinkingTokens: 30_000 }).part, 'thinking')
@@ -953,6 +1035,7 @@ t.test('a decimal may have any zeros, in a hundred characters', async (t) => {
 })
 
 t.test('amounts have 8 places, prices 12, both 10 digits before the point', async (t) => {
+  t.same([ONE_CREDIT, ONE_RATE], [100_000_000n, 1_000_000_000_000n])
   t.equal(parseCredits('9999999999.99999999'), 999_999_999_999_999_999n)
   t.equal(parseRate('9999999999.999999999999'), 9_999_999_999_999_999_999_999n)
   for (const text of ['10000000000', '0.000000001']) t.throws(() => parseCredits(text), RangeError, text)
@@ -1001,7 +1084,8 @@ t.test('planned prices hold from their instant on', async (t) => {
     const { pricing: then } = modelAt(model, Date.parse(END)).entry
     t.same(then!.changes, [])
     t.equal(then!.unit, '1M_tokens')
-    t.notOk('discount_until' in then!)
+    t.notOk('discount_until' in then! || 'discount' in then!)
+    t.notOk('discount' in modelAt(model, Date.parse(FIRST)).entry.pricing!)
     const free = { entry: modelEntry.parse({ id: 'free' }) }
     t.equal(modelAt(free, 0), free)
   })
@@ -1024,10 +1108,12 @@ t.test('public price lists are read exactly and compared', async (t) => {
     t.equal(readInput(0.0000025), parseRate('2.5'))
     t.equal(readInput(1.25e-6), parseRate('1.25'))
     t.equal(readInput(2), parseRate('2000000'))
+    t.equal(readInput(12.25), parseRate('12250000'))
     t.equal(readInput(1e21), parseRate('1') * 10n ** 27n)
     t.equal(readInput(0), 0n)
     for (const none of [-1, '0.1', null, undefined]) t.equal(readInput(none), undefined, String(none))
     t.equal(readInput(1e-30), 0n, 'less than half of the last place')
+    t.same([4e-19, 5e-19].map(readInput), [0n, 1n], 'half of it is one')
   })
 
   t.test('a model has a price of input and one of output; others may be absent', async (t) => {
@@ -1040,6 +1126,7 @@ t.test('public price lists are read exactly and compared', async (t) => {
       image: { input_cost_per_token: 1e-6 },
       words: { output_cost_per_token: 1e-6 },
       note: 'no model',
+      nothing: null,
     })
     t.same([...list.keys()], ['whole', 'plain'])
     t.same(list.get('plain'), { input: parseRate('1'), output: parseRate('2') })
@@ -1075,7 +1162,7 @@ t.test('public price lists are read exactly and compared', async (t) => {
 
   t.test('dollars become credits, rounded half up', async (t) => {
     t.same(inCredits({ input: 3n, output: 1n }, ONE_RATE / 2n), { input: 2n, output: 1n })
-    t.same(inCredits({ input: 5n }, ONE_RATE * 7n), { input: 35n })
+    t.same(inCredits({ input: 5n, output: 0n }, ONE_RATE * 7n), { input: 35n, output: 0n })
   })
 
   t.test('the catalog differs where the price that holds does', async (t) => {
@@ -1137,6 +1224,11 @@ t.test('public price lists are read exactly and compared', async (t) => {
     t.match(compare({}, { m: listed(1, 8), 'upstream-m': listed(2, 8) }).changes, [
       { listed_as: 'upstream-m' },
     ])
+    t.same(
+      changed({ output: undefined }, { m: listed(4, 5) }),
+      [['output', null, parseRate('5')]],
+      'a price of output follows from nothing',
+    )
     const costs = compare({ input: '1' }, { m: listed(1, 1), 'upstream-m': listed(5, 8) }, { ofCosts: true })
     t.match(costs.changes, [
       { model: 'm', channel: 'c', price: 'input', now: parseRate('4'), listed: parseRate('5') },
@@ -1144,6 +1236,50 @@ t.test('public price lists are read exactly and compared', async (t) => {
     t.equal(costs.changes.length, 1)
     t.same(compare({}, { m: listed(1, 1) }, { ofCosts: true }), { changes: [], unlisted: ['m'] })
   })
+
+  t.test(
+    'each model is compared by its own channels, and no model that is not priced by tokens',
+    async (t) => {
+      const tokens = { unit: '1M_tokens', input: '4', output: '8' }
+      const channel = (id: string, models: object, more: object = {}) => ({
+        ...{ id, protocol: 'chat-completions', base_url: 'http://127.0.0.1:1', api_key: 'k', models },
+        ...more,
+      })
+      const { models, channels } = configFile.parse({
+        models: [
+          { id: 'm', pricing: tokens },
+          { id: 'n', pricing: tokens },
+          { id: 'free', callable: false },
+          { id: 'image', endpoint_type: 'images_generations', pricing: { unit: 'image', per_unit: '1' } },
+        ],
+        channels: [
+          channel('one', { m: 'up-m' }, { cost: { m: tokens } }),
+          channel('two', { n: 'up-n' }),
+          channel('three', { m: 'up-m', n: 'up-n' }, { provider: 'openai' }),
+        ],
+      })
+      const listed = ['up-m', 'up-n', 'image', 'free'].map((name) => [name, litellm(5e-6, 8e-6)])
+      const list = read(Object.fromEntries([...listed, ['undefined', litellm(9e-6, 9e-6)]]))
+      const compare = (ofCosts: boolean) =>
+        compareCatalog({ models, channels }, list, {
+          ...{ perUsd: ONE_RATE, ofCosts },
+          listedAs(provider) {
+            if (provider === undefined)
+              throw new Error('a channel without a provider has no names in the list')
+            return []
+          },
+        })
+      const told = ({ changes }: ReturnType<typeof compare>) =>
+        changes.map(({ model, channel, price, now }) => `${model} ${channel} ${price} ${now}`)
+      const four = parseRate('4')
+      t.same(told(compare(false)), [`m null input ${four}`, `n null input ${four}`])
+      t.same(told(compare(true)), [
+        ...[`m one input ${four}`, 'm three input null', 'm three output null'],
+        ...['n two input null', 'n two output null', 'n three input null', 'n three output null'],
+      ])
+      t.same([compare(false).unlisted, compare(true).unlisted], [[], []])
+    },
+  )
 })
 
 t.test('the prices of a charge are kept with its call', async (t) => {
@@ -1155,6 +1291,7 @@ t.test('the prices of a charge are kept with its call', async (t) => {
 
   t.test('those that are not usual have a name', async (t) => {
     t.same(termsOf(PLAIN), PLAIN_TERMS)
+    t.equal(termsOf({ input: '2' }).output, '0', 'of embeddings')
     for (const [field, price] of [
       ['cached_input', '0.5'],
       ['reasoning', '4'],

@@ -260,7 +260,7 @@ t.test('counts of several reports', async (t) => {
 t.test('a report that contradicts itself', async (t) => {
   const fields = {
     ...{ input: '1000000', output: '2000000', server_tool_call: '7' },
-    service_tiers: { flex: '0.5', priority: '3', rush: '2' },
+    service_tiers: { flex: '0.5', priority: '3', rush: '2', turbo: '3' },
   }
   const price = tokenPrice(pricing.parse({ unit: '1M_tokens', ...fields }))!
   const model = modelEntry.parse({ id: 'm', context_window: 1000, max_output_tokens: 100 })
@@ -269,6 +269,9 @@ t.test('a report that contradicts itself', async (t) => {
     for (const [reported, requested, charged] of [
       ['flex', '', 'flex'],
       ['default', '', 'default'],
+      ['default', 'flex', 'default'],
+      ['priority', 'default', ''],
+      ['turbo', 'priority', 'turbo'],
       ['priority', '', ''],
       ['priority', 'flex', ''],
       ['priority', 'rush', 'rush'],
@@ -309,7 +312,9 @@ t.test('a report that contradicts itself', async (t) => {
   t.test('names each count that no call can have', async (t) => {
     const reported = { ...NO_USAGE, prompt: 1001, output: 101 }
     const suspect = 'prompt 1001 > 1000, output 101 > 100'
-    t.match(charge({ used: reported, reported }), { suspect, usage: { prompt: 10, output: 2 } })
+    const beyond = charge({ used: reported, reported })
+    t.equal(beyond.suspect, suspect)
+    t.match(beyond.usage, { prompt: 10, output: 2 })
     const both = charge({ used: reported, reported, contradictions: 'total 3' })
     t.equal(both.suspect, `total 3, ${suspect}`)
     t.match(
@@ -318,6 +323,7 @@ t.test('a report that contradicts itself', async (t) => {
       'an estimate is no fault of the upstream',
     )
     t.equal(charge({ used: reported }).suspect, '', 'nor is one beside a report without fault')
+    t.equal(charge({ reported }).suspect, '', 'nor is what is not charged')
   })
 
   t.test('has the tier in which it was charged, and its prices', async (t) => {

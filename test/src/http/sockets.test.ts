@@ -1,4 +1,7 @@
 /** WebSockets of the server: upgrades, messages and the memory that they take. */
+import { Buffer } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
+import { connect as openTcp } from 'node:net'
 import { EMPTY, map, of, throwError, timer } from 'rxjs'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'undici'
@@ -69,6 +72,111 @@ async function open(t: Test, { limits = clientLimits(), isLate = false, maxMs = 
   }
   return { server, port, sessions, connect }
 }
+
+const [CONTINUED, TEXT, BINARY, CLOSE, PING] = [0, 1, 2, 8, 9] as const
+const FINAL = 0x80
+const MASKED = 0x80
+
+/** Returns a frame as clients send it, masked. */
+function makeFrame(kind: number, content: Buffer, isFinal = true): Buffer {
+  const length = Buffer.alloc(content.length < 126 ? 0 : content.length < 65_536 ? 2 : 8)
+  if (length.length === 2) length.writeUInt16BE(content.length)
+  if (length.length === 8) length.writeBigUInt64BE(BigInt(content.length))
+  const short = length.length === 0 ? content.length : length.length === 2 ? 126 : 127
+  const mask = randomBytes(4)
+  const masked = content.map((byte, at) => byte ^ mask[at % 4]!)
+  return Buffer.concat([Buffer.from([kind | (isFinal ? FINAL : 0), MASKED | short]), length, mask, masked])
+}
+
+/** Returns the frames of one message, cut into pieces of so many bytes. */
+const cutIntoFrames = (message: Buffer, bytes: number): Buffer[] =>
+  Array.from({ length: Math.ceil(message.length / bytes) }, (_, at) => {
+    const isLast = (at + 1) * bytes >= message.length
+    return makeFrame(at === 0 ? TEXT : CONTINUED, message.subarray(at * bytes, (at + 1) * bytes), isLast)
+  })
+
+/** Opens a WebSocket whose frames are written by hand. */
+async function openByHand(t: Test, port: number) {
+  const socket = openTcp(port, HOST)
+  t.teardown(() => socket.destroy())
+  const client = { write: (bytes: Buffer) => socket.write(bytes), received: '', isClosed: false }
+  socket.on('data', (piece) => {
+    client.received += piece.toString('latin1')
+  })
+  socket.on('error', () => undefined)
+  socket.on('close', () => {
+    client.isClosed = true
+  })
+  socket.write(
+    `GET /talk HTTP/1.1\r\nhost: ${HOST}\r\nconnection: upgrade\r\nupgrade: websocket\r\n` +
+      'sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
+  )
+  await until(() => client.received.includes('\r\n\r\n'))
+  return client
+}
+
+t.test('frames', async (t) => {
+  const bodiesOf = ({ requests }: Echo) => requests.map(({ body }) => Buffer.from(body!))
+  const story = Buffer.from('wörd 😀 '.repeat(500_000))
+
+  t.test('a message may come in one frame or in many, of any length', async (t) => {
+    for (const bytes of [story.length, 64 * 1024, 1_000_003]) {
+      const { port, sessions } = await open(t)
+      const client = await openByHand(t, port)
+      for (const frame of cutIntoFrames(story, bytes)) client.write(frame)
+      await until(() => sessions[0]?.requests.length === 1)
+      t.ok(bodiesOf(sessions[0]!)[0]!.equals(story), `${bytes} bytes each`)
+    }
+  })
+
+  t.test('frames are cut inside of characters, with pings between them', async (t) => {
+    const { port, sessions } = await open(t)
+    const client = await openByHand(t, port)
+    const message = Buffer.from('ö😀é')
+    for (const frame of cutIntoFrames(message, 1)) {
+      client.write(frame)
+      client.write(makeFrame(PING, Buffer.from('are you there?')))
+    }
+    await until(() => sessions[0]?.requests.length === 1)
+    t.ok(bodiesOf(sessions[0]!)[0]!.equals(message))
+    await until(() => client.received.includes('are you there?'))
+  })
+
+  t.test('frames arrive a byte at a time, and may be binary', async (t) => {
+    const { port, sessions } = await open(t)
+    const client = await openByHand(t, port)
+    for (const kind of [TEXT, BINARY])
+      for (const byte of makeFrame(kind, Buffer.from('hello'))) client.write(Buffer.from([byte]))
+    await until(() => sessions[0]?.requests.length === 2)
+    t.same(bodiesOf(sessions[0]!).map(String), ['hello', 'hello'])
+  })
+
+  t.test('what is no message closes the connection without a request', async (t) => {
+    const tooLong = Buffer.alloc(33 * MIB, 'x')
+    for (const frames of [
+      cutIntoFrames(tooLong, MIB),
+      [makeFrame(TEXT, Buffer.from([0xc3, 0x28]))],
+      [makeFrame(CONTINUED, Buffer.from('nothing came before'))],
+      [makeFrame(TEXT, Buffer.from('one'), false), makeFrame(TEXT, Buffer.from('another'))],
+    ]) {
+      const { port, sessions } = await open(t)
+      const client = await openByHand(t, port)
+      for (const frame of frames) client.write(frame)
+      await until(() => client.isClosed || sessions[0]!.isClosed)
+      t.equal(sessions[0]!.requests.length, 0)
+    }
+  })
+
+  t.test('a client that leaves in the middle of a message leaves no request', async (t) => {
+    const { port, sessions, server } = await open(t)
+    const client = await openByHand(t, port)
+    client.write(cutIntoFrames(story, MIB)[0]!)
+    client.write(makeFrame(CLOSE, Buffer.from([0x03, 0xe8])))
+    await until(() => sessions[0]!.isClosed)
+    t.equal(sessions[0]!.requests.length, 0)
+    t.equal(server.socketCount, 0)
+  })
+})
 
 t.test('websockets', async (t) => {
   for (const isLate of [false, true])

@@ -3,9 +3,23 @@
  * are not heard. The limiters are the real ones. `limits.test.ts` has them over a real NATS.
  */
 import t, { type Test } from 'tap'
-import { MAX_LIMIT_ROWS } from '../../../schemas/accounts/limits.ts'
-import type { Decision, Limits, SubjectLimits } from '../../../src/core/limits/limiter-state.ts'
+import {
+  type LimitAsks,
+  type LimitReport,
+  limitMessage,
+  MAX_LIMIT_ROWS,
+} from '../../../schemas/accounts/limits.ts'
+import { newId } from '../../../src/core/keys/ids.ts'
+import {
+  type Decision,
+  LimiterState,
+  type Limits,
+  type SubjectLimits,
+} from '../../../src/core/limits/limiter-state.ts'
+import { Arbiter } from '../../../src/limits/arbiter.ts'
+import { decodeMessage, ReportAssembler, splitReport } from '../../../src/limits/codec.ts'
 import { AdmissionCounter } from '../../../src/limits/counter.ts'
+import { LimitedRequest } from '../../../src/limits/limited-request.ts'
 import { Limiter } from '../../../src/limits/limits.ts'
 import type { MailboxHandlers } from '../../../src/nats/mailbox.ts'
 import { VirtualTime } from '../../simulation/virtual-time.ts'
@@ -518,6 +532,358 @@ t.test('requests and slots', async (t) => {
   )
 })
 
+t.test('what is under way meanwhile', async (t) => {
+  t.test(
+    'a process that ends while it is asked for a slot frees it at once',
+    inVirtualTime(async (t, service) => {
+      const [, b, c] = await service.startAll('a', 'b', 'c')
+      b.ask(atOnce(1))
+      await service.pass(ROUND_TRIP_MS)
+      const asked = c.ask(atOnce(1))
+      b.kill()
+      await service.pass(3 * ROUND_TRIP_MS)
+      t.equal(isAdmitted(asked), true)
+    }),
+  )
+
+  t.test(
+    'a report that was written before a grant was read takes no slot away',
+    inVirtualTime(async (t, service) => {
+      const a = service.start('a')
+      await service.pass(400)
+      const b = service.start('b')
+      await service.pass(999)
+      const asked = b.ask({ requestsPerMinute: 9, concurrency: 2 })
+      await service.pass(ROUND_TRIP_MS)
+      t.equal(isAdmitted(asked), true)
+      t.equal(a.limiter.countInFlight('acc'), 1)
+      await service.pass(2_000)
+      t.equal(a.limiter.countInFlight('acc'), 1, 'nor does a later one count it twice')
+      asked.close()
+      await service.pass(2_000)
+      t.equal(a.limiter.countInFlight('acc'), 0)
+    }),
+  )
+
+  t.test(
+    'a process that was stopped reads the answers before it decides by itself',
+    inVirtualTime(async (t, service) => {
+      const [a, b] = await service.startAll('a', 'b')
+      t.ok(isAdmitted(a.ask(atOnce(1))))
+      a.delayMs = 150
+      const asked = b.ask(atOnce(1))
+      b.aheadMs = 10_000
+      await service.pass(140)
+      t.equal(isAdmitted(asked), null)
+      await service.pass(20)
+      t.equal(isAdmitted(asked), false)
+    }),
+  )
+
+  t.test(
+    'an answer that is late makes a process look whether its leader is there',
+    inVirtualTime(async (t, service) => {
+      const [a, b] = await service.startAll('a', 'b')
+      service.isLossNoticed = false
+      a.kill()
+      const asked = b.ask(atOnce(1))
+      await service.pass(40)
+      service.isLossNoticed = true
+      await service.pass(50)
+      t.equal(isAdmitted(asked), null)
+      await service.pass(20)
+      t.equal(isAdmitted(asked), true)
+    }),
+  )
+
+  t.test(
+    'who finds that a process is gone tells the others',
+    inVirtualTime(async (t, service) => {
+      const [a, b, c] = await service.startAll('a', 'b', 'c')
+      a.kill()
+      b.ask(atOnce(1))
+      await service.pass(4 * ROUND_TRIP_MS)
+      t.same([b.limiter.processCount, c.limiter.processCount], [2, 2])
+    }),
+  )
+
+  t.test(
+    'a process that is taken for gone says that it is there',
+    inVirtualTime(async (t, service) => {
+      const [a, b, c] = await service.startAll('a', 'b', 'c')
+      const held = c.ask(atOnce(1))
+      await service.pass(ROUND_TRIP_MS)
+      t.ok(isAdmitted(held))
+      b.learnUndelivered('c')
+      t.equal(b.limiter.processCount, 2)
+      b.learnUndelivered('nobody')
+      await service.pass(2 * ROUND_TRIP_MS)
+      t.same(
+        [a, b, c].map(({ limiter }) => limiter.processCount),
+        [3, 3, 3],
+      )
+      t.equal(isAdmitted(a.ask(atOnce(1))), null, 'with the slots that it holds')
+    }),
+  )
+
+  t.test(
+    'a refused request gives nothing back',
+    inVirtualTime(async (t, service) => {
+      const [a, b] = await service.startAll('a', 'b')
+      const [held, refused] = [a.ask(atOnce(1)), a.ask(atOnce(1))]
+      refused.close()
+      t.same([isAdmitted(held), a.limiter.countInFlight('acc')], [true, 1])
+      const other = b.ask(atOnce(1))
+      await service.pass(2 * ROUND_TRIP_MS)
+      other.close()
+      await service.pass(ROUND_TRIP_MS)
+      t.equal(a.limiter.countInFlight('acc'), 1)
+      held.close()
+      held.close()
+      t.equal(a.limiter.countInFlight('acc'), 0)
+    }),
+  )
+
+  t.test(
+    'requests to a process that is about to lead wait until it does',
+    inVirtualTime(async (t, service) => {
+      const [a, b, c, d] = await service.startAll('a', 'b', 'c', 'd')
+      d.isMute = true
+      a.kill()
+      b.ask(perMinute(2))
+      await service.pass(20)
+      const asked = [c.ask(perMinute(2)), c.ask(perMinute(2))]
+      const over = c.ask(perMinute(2))
+      over.close()
+      await service.pass(100)
+      t.same(asked.map(isAdmitted), [null, null])
+      await service.pass(500)
+      t.same(asked.map(isAdmitted), [true, false])
+      t.equal(over.decisions, null)
+    }),
+  )
+})
+
+t.test('the process that decides', async (t) => {
+  /** An arbiter whose messages are kept. */
+  function startArbiter({ isOpen = true } = {}) {
+    const sent: string[] = []
+    const own: string[] = []
+    const state = new LimiterState()
+    const names = new Map<LimitedRequest, string>()
+    const arbiter = new Arbiter({
+      ...{ self: 'a', state, now: () => 0 },
+      send: (to, message) => {
+        const answers =
+          message.type === 'answers' ? message.answers.map(([serial, by]) => `${serial}:${by ?? 'yes'}`) : []
+        sent.push([to, message.type, ...('token' in message ? [message.token] : answers)].join(' '))
+      },
+      onOwnDecisions: (request, [decision]) => void own.push(`${names.get(request)} ${decision?.refusedBy}`),
+    })
+    if (isOpen) arbiter.open()
+    const ask = (name: string, limits = atOnce(1), ...subjects: string[]) => {
+      const wanted = (subjects.length === 0 ? ['acc'] : subjects).map((subject) => ({ subject, limits }))
+      const request = new LimitedRequest(wanted, { onDecisions() {}, onReleased() {} })
+      names.set(request, name)
+      arbiter.ask(request)
+      return request
+    }
+    const onAsks = (
+      from: string,
+      asks: [serial: number, subject: string, rpm: number | null, concurrency: number | null][],
+      more: Partial<Pick<LimitAsks, 'released' | 'withdrawn'>> = {},
+    ) => arbiter.onAsks({ type: 'asks', from, asks, released: [], withdrawn: [], ...more })
+    const close = () => arbiter.close().map((request) => names.get(request))
+    return { arbiter, ask, onAsks, close, state, sent, own }
+  }
+
+  t.test('gives back the requests of its own process that wait, once it decides no longer', async (t) => {
+    const early = startArbiter({ isOpen: false })
+    early.ask('one')
+    early.onAsks('b', [[1, 'acc', null, 1]])
+    t.same([early.own, early.sent], [[], []])
+    t.same(early.close(), ['one'])
+    early.arbiter.open()
+    t.same([early.own, early.sent], [[], []], 'nothing is left of them')
+
+    const { arbiter, ask, close, state, own, sent } = startArbiter()
+    state.setSlots(
+      'b',
+      new Map([
+        ['acc', 1],
+        ['other', 1],
+      ]),
+    )
+    ask('in the round')
+    ask('in the next', atOnce(1), 'other')
+    t.same(sent, ['b flush 1'])
+    t.same(close(), ['in the round', 'in the next'])
+    arbiter.onFlushed('b', 1)
+    ask('later', atOnce(9))
+    t.same(own, [])
+    t.same(close(), ['later'])
+  })
+
+  t.test('takes back what is withdrawn, wherever it waits', async (t) => {
+    const early = startArbiter({ isOpen: false })
+    early.onAsks('b', [
+      [1, 'acc', null, 5],
+      [2, 'acc', null, 5],
+    ])
+    early.onAsks('c', [[1, 'acc', null, 5]])
+    early.onAsks('b', [], { withdrawn: [1] })
+    early.arbiter.open()
+    t.same(early.sent, ['b answers 2:yes', 'c answers 1:yes'])
+
+    const { arbiter, onAsks, state, sent } = startArbiter()
+    state.setSlots(
+      'd',
+      new Map([
+        ['acc', 1],
+        ['other', 1],
+      ]),
+    )
+    onAsks('b', [
+      [1, 'acc', null, 1],
+      [2, 'acc', null, 1],
+    ])
+    onAsks('b', [
+      [3, 'other', null, 1],
+      [4, 'other', null, 1],
+    ])
+    onAsks('b', [], { withdrawn: [1, 3] })
+    arbiter.onFlushed('d', 1)
+    arbiter.onFlushed('d', 2)
+    t.same(sent, ['d flush 1', 'd flush 2', 'b answers 2:concurrency 4:concurrency'])
+
+    const granted = startArbiter()
+    granted.onAsks('b', [
+      [1, 'acc', 2, 5],
+      [2, 'acc', 2, 5],
+    ])
+    granted.onAsks('b', [], { withdrawn: [2, 7] })
+    t.equal(granted.state.countInFlight('acc'), 1)
+    granted.onAsks('b', [], { withdrawn: [2] })
+    t.equal(granted.state.countInFlight('acc'), 1, 'once')
+    granted.onAsks('c', [[9, 'acc', 2, 5]])
+    t.equal(granted.sent.at(-1), 'c answers 9:yes', 'and its place in the minute')
+  })
+
+  t.test('forgets the requests of a process that is gone', async (t) => {
+    const early = startArbiter({ isOpen: false })
+    early.onAsks('b', [[1, 'acc', null, 5]])
+    early.onAsks('c', [[1, 'acc', null, 5]])
+    early.arbiter.onProcessLost('b')
+    early.arbiter.open()
+    t.same(early.sent, ['c answers 1:yes'])
+
+    const { arbiter, onAsks, state, sent } = startArbiter()
+    state.setSlots('d', new Map([['acc', 1]]))
+    onAsks('b', [[1, 'acc', null, 1]])
+    onAsks('c', [[1, 'acc', null, 1]])
+    arbiter.onProcessLost('c')
+    arbiter.onFlushed('d', 1)
+    t.same(sent, ['d flush 1', 'b answers 1:concurrency'], 'also one of the next round')
+  })
+
+  t.test(
+    'asks each holder but itself and the one that asks, and waits for the words of this round',
+    async (t) => {
+      const { arbiter, ask, onAsks, state, sent, own } = startArbiter()
+      for (const holder of ['a', 'b', 'c', 'd']) state.setSlots(holder, new Map([['acc', 1]]))
+      onAsks('b', [[1, 'acc', null, 4]])
+      t.same(sent, ['c flush 1', 'd flush 1'])
+      arbiter.onFlushed('c', 1)
+      arbiter.onFlushed('c', 1)
+      arbiter.onFlushed('d', 0)
+      arbiter.onFlushed('nobody', 1)
+      t.equal(sent.length, 2)
+      arbiter.onFlushed('d', 1)
+      t.equal(sent.at(-1), 'b answers 1:concurrency')
+      ask('free', atOnce(5))
+      ask('over', atOnce(1), 'alone')
+      ask('full', atOnce(1), 'alone')
+      t.same(own, ['free null', 'over null', 'full concurrency'], 'at once where nobody else holds a slot')
+      const closed = startArbiter({ isOpen: false })
+      closed.ask('closed').close()
+      closed.arbiter.open()
+      t.same(closed.own, [], 'and not for nobody')
+    },
+  )
+
+  t.test(
+    'asks nobody where the minute is over, or where no subject that is full is held by others',
+    async (t) => {
+      const { onAsks, state, sent } = startArbiter()
+      state.setSlots(
+        'd',
+        new Map([
+          ['roomy', 1],
+          ['acc', 1],
+        ]),
+      )
+      onAsks('b', [[1, 'acc', 1, 5]])
+      onAsks('b', [[2, 'acc', 1, 2]])
+      onAsks('b', [
+        [3, 'roomy', null, 9],
+        [3, 'own', null, 1],
+      ])
+      onAsks('b', [
+        [4, 'roomy', null, 9],
+        [4, 'own', null, 1],
+      ])
+      onAsks('b', [
+        [5, 'acc', 1, 9],
+        [5, 'roomy', null, 2],
+      ])
+      t.same(sent, [
+        ...[
+          'b answers 1:yes',
+          'b answers 2:requests',
+          'b answers 3:yes 3:yes',
+          'b answers 4:yes 4:concurrency',
+        ],
+        'b answers 5:requests 5:concurrency',
+      ])
+    },
+  )
+
+  t.test('counts what it granted until the process has read it', async (t) => {
+    const { arbiter, onAsks, state } = startArbiter()
+    onAsks('b', [
+      [1, 'acc', null, 5],
+      [2, 'acc', 5, null],
+    ])
+    onAsks('b', [[3, 'acc', null, 5]])
+    t.equal(state.countInFlight('acc'), 2)
+    arbiter.onSlots('b', new Map(), 0)
+    t.equal(state.countInFlight('acc'), 2)
+    arbiter.onSlots('b', new Map([['acc', 1]]), 1)
+    t.equal(state.countInFlight('acc'), 2, 'the second is still on its way')
+    arbiter.onSlots('b', new Map(), 2)
+    t.equal(state.countInFlight('acc'), 0)
+    onAsks('b', [
+      [4, 'full', null, 1],
+      [5, 'full', null, 1],
+    ])
+    arbiter.onSlots('b', new Map(), 2)
+    t.equal(state.countInFlight('full'), 1, 'what was refused was not granted')
+  })
+
+  t.test('sends thousands of answers in several messages', async (t) => {
+    const { onAsks, sent } = startArbiter()
+    const asks = Array.from(
+      { length: MAX_LIMIT_ROWS + 1 },
+      (_, at) => [at, 'acc', null, MAX_LIMIT_ROWS * 2] as const,
+    )
+    onAsks('b', asks as never)
+    t.same(
+      sent.map((message) => message.split(' ').length - 2),
+      [MAX_LIMIT_ROWS, 1],
+    )
+  })
+})
+
 t.test('admissions that others are to learn of', async (t) => {
   t.test('are counted by second and by who admitted them, with the age of the last', async (t) => {
     const counter = new AdmissionCounter()
@@ -552,5 +918,73 @@ t.test('admissions that others are to learn of', async (t) => {
     t.same(counter.take(61_000), [{ by: 'b', age_ms: 59_000, counts: [['x', 1]] }])
     counter.add('x', 'a', 2_000)
     t.match(counter.take(1_000), [{ age_ms: 0 }])
+  })
+})
+
+t.test('long reports come in parts', async (t) => {
+  /** What NATS takes by default. */
+  const MAX_PAYLOAD_BYTES = 1024 * 1024
+
+  const countsOf = (rows: number): [string, number][] =>
+    Array.from({ length: rows }, (_, at) => [newId('acc'), at + 1])
+
+  const reportOf = (held: number, ...admitted: number[]): Omit<LimitReport, 'more'> => ({
+    type: 'report',
+    from: 'one',
+    leader: 'one',
+    calls: true,
+    leaves: false,
+    gone: null,
+    heard: 7,
+    held: countsOf(held),
+    admitted: admitted.map((rows, at) => ({ by: 'one', age_ms: at, counts: countsOf(rows) })),
+  })
+
+  const CASES: readonly (readonly number[])[] = [
+    [0],
+    [3, 2],
+    [MAX_LIMIT_ROWS],
+    [MAX_LIMIT_ROWS + 1],
+    [10, MAX_LIMIT_ROWS, 1],
+    [3 * MAX_LIMIT_ROWS + 5, 2 * MAX_LIMIT_ROWS + 1, 12],
+  ]
+
+  for (const [held = 0, ...admitted] of CASES)
+    t.test(`${held} held, ${admitted.join(' and ') || 'none'} admitted`, async (t) => {
+      const report = reportOf(held, ...admitted)
+      const letters = splitReport(report).map((part) => Buffer.from(JSON.stringify(part)))
+      t.ok(letters.every(({ length }) => length < MAX_PAYLOAD_BYTES))
+      const read = letters.map((letter) => decodeMessage(letter) as LimitReport)
+      t.same(
+        read.map(({ more }) => more),
+        letters.map((_, at) => at < letters.length - 1),
+      )
+      const parts = new ReportAssembler()
+      const heldIn = read.map((part) => parts.add(part))
+      t.ok(heldIn.slice(0, -1).every((slots) => slots === null))
+      t.same([...heldIn.at(-1)!], report.held)
+      t.same(
+        read.flatMap((part) => part.admitted.flatMap(({ counts }) => counts)),
+        report.admitted.flatMap(({ counts }) => counts),
+      )
+      t.same(parts.add({ ...reportOf(0), more: false }), new Map(), 'the next report stands for itself')
+    })
+
+  t.test('parts that were never finished are forgotten with their sender', async (t) => {
+    const part = (from: string, more: boolean) => ({ ...reportOf(2), from, more })
+    const parts = new ReportAssembler()
+    const countHeld = (from: string) => parts.add(part(from, false))?.size
+    for (const from of ['one', 'two', 'three']) t.equal(parts.add(part(from, true)), null)
+    parts.forget('one')
+    t.same(['one', 'two'].map(countHeld), [2, 4])
+    parts.forget()
+    t.equal(countHeld('three'), 2)
+  })
+
+  t.test('what no process would say is no message', async (t) => {
+    for (const text of ['', '{', '[]', '{"type":"report"}', '{"type":"flush","from":1,"token":2}'])
+      t.equal(decodeMessage(Buffer.from(text)), null, text)
+    const flush = { type: 'flush', from: 'one', token: 3 } as const
+    t.same(limitMessage.parse(flush), decodeMessage(Buffer.from(JSON.stringify(flush))))
   })
 })

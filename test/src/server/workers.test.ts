@@ -340,7 +340,7 @@ t.test('sweeps of tasks and notices are repeated', async (t) => {
   /** The name of a function in its repository. */
   const methodOf = (recorder: string): string =>
     sourceFiles('src/postgres')
-      .map(({ text }) => new RegExp(`(\\w+): ${recorder}\\b`).exec(text)?.[1])
+      .map(({ text }) => new RegExp(`(\\w+): (?:\\w+\\.)?${recorder}\\b`).exec(text)?.[1])
       .find((name) => name !== undefined) ?? recorder
 
   t.test('all run again and again', async (t) => {

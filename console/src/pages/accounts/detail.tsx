@@ -1,18 +1,17 @@
 /** One account, for operators: wallet, limits, adjustments, and the view as its owner. */
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { type Credits, parseCredits, printCredits } from '../../../../schemas/money.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet, useList } from '../../api/read.ts'
 import { useSession } from '../../api/session.ts'
 import { beginView } from '../../api/viewing.ts'
-import { printExact } from '../../format.ts'
 import { t } from '../../i18n.ts'
-import { Action, ConfirmDialog } from '../../ui/dialog.tsx'
+import { Action } from '../../ui/dialog.tsx'
 import { useFields } from '../../ui/fields.ts'
 import { Actions, AmountField, Field, NumberField, PageForm } from '../../ui/form.tsx'
 import { Panel, QueryState, Stat } from '../../ui/states.tsx'
 import { Id, Money, TextLink } from '../../ui/text.tsx'
+import { parseOrNull, useBalanceChange } from '../balance-change.tsx'
 import { LedgerTable } from '../ledger-table.tsx'
 
 export type Account = AnswerOf<'listAccounts'>['data'][number]
@@ -57,47 +56,30 @@ function Limits({ account, mayChange }: { readonly account: Account; readonly ma
   )
 }
 
-function parseOrNull(text: string): Credits | null {
-  try {
-    return parseCredits(text)
-  } catch {
-    return null
-  }
-}
-
-function Adjustment({ account }: { readonly account: Account }) {
-  const form = useFields(`adjustment of ${account.id}`, { amount: '', reason: '' })
-  const { field } = form
-  const [isAsking, setAsking] = useState(false)
+function Adjustment({ account: { id, name } }: { readonly account: Account }) {
+  const form = useFields(`adjustment of ${id}`, { amount: '', reason: '' })
+  const { values, field } = form
   const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID())
   const book = useMutation({
     meta: { done: t('Adjustment booked'), changes: CHANGED },
-    mutationFn: () => request('adjust', { id: account.id, ...form.values }, { idempotencyKey }),
-    onSuccess: () => {
-      form.reset({ amount: '', reason: '' })
-      setIdempotencyKey(crypto.randomUUID())
-      setAsking(false)
-    },
+    mutationFn: () => request('adjust', { id, ...values }, { idempotencyKey }),
+    onSuccess: () => setIdempotencyKey(crypto.randomUUID()),
   })
-  const rules = useGet('showWalletRules', {})
-  const amount = parseOrNull(form.values.amount)
-  const balance = parseCredits(account.wallet.balance)
-  const after = balance + (amount ?? 0n)
-  // While the limit is not known, every adjustment is large.
-  const isLarge =
-    rules.data === undefined ||
-    (amount !== null && (amount < 0n ? -amount : amount) > parseCredits(rules.data.confirm_above))
-  const shown = t('The balance goes from {before} to {after} credits.', {
-    before: printExact(printCredits(balance)),
-    after: printExact(printCredits(after)),
+  const { sends, note, question } = useBalanceChange({
+    accountId: id,
+    change: parseOrNull(values.amount),
+    amount: values.amount,
+    title: t('Adjust the balance of {name}', { name }),
+    submit: t('Book it'),
+    book,
   })
   return (
     <Panel title={t('Adjust the balance')}>
       <PageForm
-        // Its draft stays until the adjustment is booked.
-        sends={{ ...book, error: null, mutateAsync: async () => setAsking(true) }}
+        sends={sends}
+        fields={{ ...form, keep: form.restart }}
         submit={t('Book the adjustment')}
-        note={amount !== null && amount !== 0n && <span className="text-quiet text-sm">{shown}</span>}
+        note={note}
         className="grid gap-3 p-4 sm:grid-cols-[10rem_1fr]"
       >
         <AmountField
@@ -113,26 +95,7 @@ function Adjustment({ account }: { readonly account: Account }) {
           {...field('reason')}
         />
       </PageForm>
-      {isAsking && amount !== null && (
-        <ConfirmDialog
-          title={t('Adjust the balance of {name}', { name: account.name })}
-          effects={[
-            shown,
-            ...(after < 0n ? [t('Calls are refused while the balance is below zero.')] : []),
-            ...(isLarge && rules.data
-              ? [
-                  t('This is more than {limit} credits, so type the amount.', {
-                    limit: rules.data.confirm_above,
-                  }),
-                ]
-              : []),
-          ]}
-          {...(isLarge && { name: form.values.amount })}
-          submit={t('Book it')}
-          sends={book}
-          onClose={() => setAsking(false)}
-        />
-      )}
+      {question}
     </Panel>
   )
 }

@@ -1,27 +1,24 @@
 /** The call log of an account. */
 import { getRouteApi } from '@tanstack/react-router'
 import { lazy, Suspense, useCallback, useMemo, useRef } from 'react'
-import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import { useKeyNames } from '../../api/key-names.ts'
-import { useGet, useList } from '../../api/read.ts'
+import { useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Drawer } from '../../ui/dialog.tsx'
 import { useShortcuts } from '../../ui/shortcuts.ts'
-import { EmptyState, PageHeader, Panel, QueryState, Skeleton } from '../../ui/states.tsx'
-import { NONE } from '../../ui/text.tsx'
+import { EmptyState, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
 import { CsvExport } from '../csv-export.tsx'
 import { SavedViews } from '../saved-views.tsx'
 import { Filters } from './filters.tsx'
 import { Log, NOT_LOGGED } from './log.tsx'
-import { describeStatuses, toCallQuery, toListInput } from './query.ts'
+import { toCallQuery, toListInput } from './query.ts'
 import { canTail, useTail } from './tail.ts'
 
 // What the first sight of the calls does not need comes after it.
 const Charts = lazy(async () => ({ default: (await import('./charts.tsx')).Charts }))
-const CallDetail = lazy(async () => ({ default: (await import('./detail.tsx')).CallDetail }))
+const CallDrawer = lazy(async () => ({ default: (await import('./drawer.tsx')).CallDrawer }))
 const FirstCall = lazy(async () => ({ default: (await import('../first-call/first-call.tsx')).FirstCall }))
 
 /** So that the rows do not move when the charts come. */
@@ -33,56 +30,6 @@ const loadCsvFormat = async () => {
 }
 
 const route = getRouteApi('/signed-in/calls')
-
-interface CallDrawerProps {
-  readonly accountId: string
-  readonly id: string | undefined
-  /** The rows of the page, in their order. */
-  readonly rows: readonly LogRow[]
-}
-
-/** A call in full, with the way to its neighbors in the list. */
-function CallDrawer({ accountId, id, rows }: CallDrawerProps) {
-  const change = useChangeSearch()
-  const isOpen = id !== undefined
-  const logged = rows.filter((row) => row.id !== NOT_LOGGED)
-  const at = logged.findIndex((row) => String(row.id) === id)
-  const { data } = useGet('showCall', { id: Number(id), account_id: accountId }, { enabled: isOpen })
-  const call = logged[at] ?? data?.call
-  // While no call is open, the next one is the first.
-  const find = (by: 1 | -1) => (at === -1 && (isOpen || by === -1) ? undefined : logged[at + by])
-  const step = (by: 1 | -1) => {
-    const next = find(by)
-    if (next !== undefined) change({ call: String(next.id) }, { isReplaced: isOpen })
-  }
-  useShortcuts({ j: () => step(1), k: () => step(-1) })
-  const title =
-    call === undefined
-      ? t('Call')
-      : t('Call · {model} · {status}', {
-          model: call.model || NONE,
-          status: describeStatuses()[call.status][1],
-        })
-  return (
-    <Drawer isBeside title={title} isOpen={isOpen} onClose={() => change({ call: undefined })}>
-      {at !== -1 && (
-        <div className="flex gap-2">
-          <Button aria-keyshortcuts="k" disabled={find(-1) === undefined} onClick={() => step(-1)}>
-            {t('Previous')} <kbd className="ml-1 text-quiet text-xs">k</kbd>
-          </Button>
-          <Button aria-keyshortcuts="j" disabled={find(1) === undefined} onClick={() => step(1)}>
-            {t('Next')} <kbd className="ml-1 text-quiet text-xs">j</kbd>
-          </Button>
-        </div>
-      )}
-      {isOpen && (
-        <Suspense fallback={<Skeleton rows={8} />}>
-          <CallDetail key={id} accountId={accountId} id={id} />
-        </Suspense>
-      )}
-    </Drawer>
-  )
-}
 
 export function Calls() {
   const { account_id: accountId } = useAccount()
@@ -101,7 +48,18 @@ export function Calls() {
   // The charts come after the first rows, and stay.
   const hasRows = useRef(false)
   if (rows.length > 0) hasRows.current = true
+  const hasOpened = useRef(false)
+  if (call !== undefined) hasOpened.current = true
   const change = useChangeSearch()
+  const logged = rows.filter((row) => row.id !== NOT_LOGGED)
+  const at = logged.findIndex((row) => String(row.id) === call)
+  // While no call is open, the next one is the first.
+  const find = (by: 1 | -1) => (at === -1 && (call !== undefined || by === -1) ? undefined : logged[at + by])
+  const step = (by: 1 | -1) => {
+    const next = find(by)
+    if (next !== undefined) change({ call: String(next.id) }, { isReplaced: call !== undefined })
+  }
+  useShortcuts({ j: () => step(1), k: () => step(-1) })
   const more = useCallback(() => void fetchNextPage(), [fetchNextPage])
   return (
     <>
@@ -152,7 +110,19 @@ export function Calls() {
           CHARTS_SPACE
         )}
       </div>
-      <CallDrawer accountId={accountId} id={call} rows={rows} />
+      {hasOpened.current && (
+        <Suspense>
+          <CallDrawer
+            accountId={accountId}
+            id={call}
+            row={logged[at]}
+            neighbors={
+              at === -1 ? null : { hasNext: find(1) !== undefined, hasPrevious: find(-1) !== undefined }
+            }
+            onStep={step}
+          />
+        </Suspense>
+      )}
     </>
   )
 }

@@ -2,11 +2,11 @@
 import { useMemo } from 'react'
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
-import { useChangeSearch } from '../../change-search.ts'
 import { printDay, printShortCount, readZoneName, toDayStart } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { CostChart, LatencyChart } from '../../ui/call-charts.tsx'
 import { Chart } from '../../ui/chart.tsx'
+import { useZoom } from '../filters.tsx'
 import { type CallFilters, describeStatuses, toCallQuery } from './query.ts'
 
 type CallSeries = AnswerOf<'seriesOfCalls'>
@@ -49,7 +49,7 @@ interface ChartsProps {
 
 export function Charts({ isReady, accountId, filters }: ChartsProps) {
   const { order: _, ...narrowing } = toCallQuery(filters)
-  const change = useChangeSearch()
+  const onZoom = useZoom()
   const series = useGet('seriesOfCalls', {
     account_id: accountId,
     ...narrowing,
@@ -59,15 +59,12 @@ export function Charts({ isReady, accountId, filters }: ChartsProps) {
   const times = useMemo(() => shown.map(({ at }) => at), [shown])
   const points = shown.map(({ point }) => point)
   const statuses = describeStatuses()
-  const toInstant = (seconds: number) => new Date(Math.round(seconds) * 1000).toISOString()
-  const zoom = (from: number, to: number) =>
-    change({ period: undefined, from: toInstant(from), to: toInstant(to) })
   const common = {
     query: isReady ? series : { ...series, isPending: true },
     times,
     points,
     bucketSeconds: series.data?.bucket_seconds,
-    onZoom: zoom,
+    onZoom,
   }
   return (
     <div className="grid gap-4 lg:grid-cols-3">

@@ -1,14 +1,14 @@
 /** Who may read a knowledge base besides its account: agents, members, other accounts. */
 
 import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
 import { BASES } from '../../api/bases.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet, useWholeList } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Field, Form, SelectField } from '../../ui/form.tsx'
+import { useFields } from '../../ui/fields.ts'
+import { Field, PageForm, SelectField } from '../../ui/form.tsx'
 import { FormError, Panel } from '../../ui/states.tsx'
 import { Id } from '../../ui/text.tsx'
 
@@ -41,21 +41,16 @@ function useCandidates(): ReadonlyMap<string, string> {
 export function Readers({ base, mayChange }: { readonly base: Base; readonly mayChange: boolean }) {
   const { user } = useSession()
   const names = useCandidates()
-  const [chosen, setChosen] = useState('')
-  const [typed, setTyped] = useState('')
-  const onSuccess = () => {
-    setChosen('')
-    setTyped('')
-  }
+  const form = useFields(`reader of ${base.id}`, { chosen: '', typed: '' })
+  const { chosen, typed } = form.values
   const grant = useMutation({
     meta: { done: t('Access granted'), changes: [BASES] },
-    mutationFn: (reader_id: string) => request('grantBase', { id: base.id, reader_id }),
-    onSuccess,
+    mutationFn: () =>
+      request('grantBase', { id: base.id, reader_id: chosen === ANOTHER ? typed.trim() : chosen }),
   })
   const revoke = useMutation({
     meta: { done: t('Access revoked'), changes: [BASES] },
     mutationFn: (reader_id: string) => request('revokeBase', { id: base.id, reader_id }),
-    onSuccess,
   })
   const isOperator = user.installation_role === 'operator'
   const others = [...names].filter(([id]) => !base.readers.includes(id))
@@ -83,36 +78,28 @@ export function Readers({ base, mayChange }: { readonly base: Base; readonly may
         ))}
       </ul>
       {mayChange && (others.length > 0 || isOperator) && (
-        <Form
-          onSubmit={() => grant.mutate(chosen === ANOTHER ? typed.trim() : chosen)}
-          className="flex flex-wrap items-end gap-2 border-line border-t p-4"
+        <PageForm
+          sends={grant}
+          fields={{ ...form, keep: form.restart }}
+          submit={t('Grant')}
+          className="grid items-end gap-3 border-line border-t p-4 sm:grid-cols-2"
         >
-          <div className="min-w-60">
-            <SelectField
-              label={t('Grant to')}
-              required
-              value={chosen}
-              onText={setChosen}
-              options={[
-                ['', t('Choose')],
-                ...others,
-                ...(isOperator ? [[ANOTHER, t('Another account')] as const] : []),
-              ]}
-            />
-          </div>
-          {chosen === ANOTHER && (
-            <Field label={t('Account or agent id')} required value={typed} onText={setTyped} />
-          )}
-          <Button type="submit" isBusy={grant.isPending}>
-            {t('Grant')}
-          </Button>
-        </Form>
+          <SelectField
+            label={t('Grant to')}
+            required
+            {...form.field('chosen')}
+            options={[
+              ['', t('Choose')],
+              ...others,
+              ...(isOperator ? [[ANOTHER, t('Another account')] as const] : []),
+            ]}
+          />
+          {chosen === ANOTHER && <Field label={t('Account or agent id')} required {...form.field('typed')} />}
+        </PageForm>
       )}
-      {(grant.error ?? revoke.error) && (
-        <div className="px-4 pb-4">
-          <FormError error={(grant.error ?? revoke.error)!} />
-        </div>
-      )}
+      <div className="px-4 pb-4 empty:hidden">
+        <FormError error={revoke.error} />
+      </div>
     </Panel>
   )
 }

@@ -5,6 +5,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { PublicModel } from '../../../../schemas/accounts/models.ts'
 import { catalogQuery } from '../../api/catalog.ts'
+import { keepShown } from '../../api/read.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { printNumber } from '../../format.ts'
 import { t } from '../../i18n.ts'
@@ -220,7 +221,7 @@ function ModelInFull({ model }: { model: PublicModel }) {
 export function Models() {
   const { q = '', model: open } = route.useSearch()
   const change = useChangeSearch()
-  const models = useQuery(catalogQuery)
+  const models = keepShown(useQuery(catalogQuery))
   const wanted = q.toLowerCase()
   const shown = (models.data ?? []).filter(({ id, display_name, owned_by, aliases }) =>
     [id, display_name, owned_by, ...aliases].some((text) => text.toLowerCase().includes(wanted)),

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useEffect, useId, useRef, useState } from 'react'
 import { catalogQuery } from '../../api/catalog.ts'
+import { keepShown } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
@@ -224,7 +225,7 @@ function useConversation(accountId: string, model: string) {
 export function Playground() {
   const { account_id: accountId } = useAccount()
   const { model: asked } = route.useSearch()
-  const catalog = useQuery(catalogQuery)
+  const catalog = keepShown(useQuery(catalogQuery))
   const models = catalog.data?.filter(({ endpoint_type }) => endpoint_type === null) ?? []
   const chosen = models.find(({ id, aliases }) => id === asked || aliases.includes(asked ?? '')) ?? models[0]
   const change = useChangeSearch()

@@ -1,13 +1,11 @@
 /** Profile & security: name and language, password, passkeys, one-time codes, providers, sessions. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
 import { request, setCsrfToken } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { sessionQuery, useSession } from '../../api/session.ts'
 import { chooseLanguage, LANGUAGES, type Language, t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
 import { useFields } from '../../ui/fields.ts'
-import { Field, Form, FormProblem, PageForm, SelectField } from '../../ui/form.tsx'
+import { Field, PageForm, SelectField } from '../../ui/form.tsx'
 import { Badge, PageHeader, QueryState } from '../../ui/states.tsx'
 import { Time } from '../../ui/text.tsx'
 import { NewPasswordField } from '../sign-in/fields.tsx'
@@ -52,14 +50,14 @@ function Details() {
 
 function Password({ security }: { readonly security: Security }) {
   const queries = useQueryClient()
-  const [password, setNext] = useState('')
+  // A secret: nothing keeps it.
+  const form = useFields(null, { password: '' })
   const save = useMutation({
     meta: { changes: [SECURITY, '/me/sessions'] },
-    mutationFn: () => request('setPassword', { password }),
+    mutationFn: () => request('setPassword', form.values),
     onSuccess: (session) => {
       setCsrfToken(session.csrf_token)
       queries.setQueryData(sessionQuery.queryKey, session)
-      setNext('')
     },
   })
   const at = security.password_set_at
@@ -74,18 +72,19 @@ function Password({ security }: { readonly security: Security }) {
           </>
         )}
       </p>
-      <Form className="flex max-w-sm flex-col gap-4" error={save.error} onSubmit={() => save.mutate()}>
-        <NewPasswordField label={t('New password')} name="password" value={password} onText={setNext} />
-        <FormProblem />
-        <div className="flex items-center gap-3">
-          <Button type="submit" isBusy={save.isPending}>
-            {at === null ? t('Set password') : t('Change password')}
-          </Button>
+      <PageForm
+        className="flex max-w-sm flex-col gap-4"
+        sends={save}
+        fields={{ ...form, keep: form.restart }}
+        submit={at === null ? t('Set password') : t('Change password')}
+        note={
           <span role="status" className="text-good text-sm">
             {save.isSuccess && t('Saved')}
           </span>
-        </div>
-      </Form>
+        }
+      >
+        <NewPasswordField label={t('New password')} {...form.field('password')} />
+      </PageForm>
     </Section>
   )
 }

@@ -6,12 +6,13 @@ import type { AnswerOf } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
+import { toZoneRange } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Drawer } from '../../ui/dialog.tsx'
 import { listNames, PageHeader, StatusBadge } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
 import { Money, TextLink, Time } from '../../ui/text.tsx'
-import { Filter, ScopeFilter, useIsWhole } from '../filters.tsx'
+import { Filter, PeriodFilter, ScopeFilter, useIsWhole } from '../filters.tsx'
 import { FirstCurl } from '../first-call/first-call.tsx'
 import { SavedViews } from '../saved-views.tsx'
 import { TaskDetail } from './detail.tsx'
@@ -27,12 +28,13 @@ const OPEN = 'open'
 export function Tasks() {
   const { account_id: accountId, role } = useAccount()
   const isOperator = useSession().user.installation_role === 'operator'
-  const { kind, state, scope, task: open } = route.useSearch()
+  const { kind, state, scope, task: open, account: _, ...period } = route.useSearch()
   const isWhole = useIsWhole(scope)
   const filters = {
     kind,
     ...(state === OPEN ? { open: true } : { state }),
     account_id: isWhole ? undefined : accountId,
+    ...toZoneRange(period),
   }
   const list = useList(isWhole ? 'listAllTasks' : 'listTasks', filters as never)
   const statuses = describeStatuses()
@@ -61,8 +63,9 @@ export function Tasks() {
         description={t('Images, videos, music and speech: work that outlives its request.')}
       />
       {isWhole && <LostSubmits mayChange={isOperator} />}
-      <SavedViews page="tasks" filters={{ kind, state, scope }} />
-      <div className="mb-4 grid max-w-2xl gap-3 sm:grid-cols-3">
+      <SavedViews page="tasks" filters={{ kind, state, scope, ...period }} />
+      <div className="mb-4 grid max-w-4xl gap-3 sm:grid-cols-4">
+        <PeriodFilter value={period} hasAll usual="all" />
         <Filter name="kind" label={t('Kind')} value={kind} options={TASK_KINDS.map((name) => [name, name])} />
         <Filter
           name="state"

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { parseCredits, printCredits } from '../../../../schemas/money.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
+import { keepShown } from '../../api/read.ts'
 import { printNumber, readZoneName, toZoneWindow } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { EmptyState, Panel, Stat } from '../../ui/states.tsx'
@@ -91,7 +92,7 @@ export function InstallationUsage() {
   const { by: given } = route.useSearch()
   const by = isDimension(given) ? given : 'account'
   const period = usePeriod()
-  const usage = useQuery({
+  const query = useQuery({
     queryKey: ['installation usage', by, period],
     queryFn: async ({ signal }) => {
       const window = { ...toZoneWindow(period), timezone: readZoneName() }
@@ -116,7 +117,12 @@ export function InstallationUsage() {
     )
   }
   return (
-    <UsageFrame by={by} dimensions={DIMENSIONS} query={usage} toLines={(data) => toLines(data, by)}>
+    <UsageFrame
+      by={by}
+      dimensions={DIMENSIONS}
+      query={keepShown(query)}
+      toLines={(data) => toLines(data, by)}
+    >
       {(data) =>
         by === 'channel' && data.groups.length === 0 ? (
           <Panel>

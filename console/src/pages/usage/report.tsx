@@ -17,6 +17,7 @@ import type { Series } from '../../ui/plot.tsx'
 import { EmptyState, Panel, Stat } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock, Money, NONE } from '../../ui/text.tsx'
+import { useZoom } from '../filters.tsx'
 
 type AccountUsage = AnswerOf<'showUsage'>
 type Group = AccountUsage['groups'][number]
@@ -47,6 +48,7 @@ function printTrend(now: number, before: number): string {
 }
 
 function Charts({ usage }: { readonly usage: Sums<Group> }) {
+  const onZoom = useZoom()
   const days = listDays(usage.period_from, usage.period_to)
   const byDay = Map.groupBy(usage.by_day, ({ date }) => date)
   const listRows = (date: string) => byDay.get(date) ?? []
@@ -75,6 +77,7 @@ function Charts({ usage }: { readonly usage: Sums<Group> }) {
         times={times}
         print={printShortAmount}
         series={cost}
+        onZoom={onZoom}
         cell={(index, at) => {
           const date = days[at] ?? ''
           return (
@@ -89,6 +92,7 @@ function Charts({ usage }: { readonly usage: Sums<Group> }) {
       <Chart
         title={t('Tokens')}
         times={times}
+        onZoom={onZoom}
         print={printShortCount}
         series={[
           { name: t('Input'), kind: 'bars', tone: 'series-1', values: sum((day) => day.input_tokens) },

@@ -1,13 +1,14 @@
 /** The deliveries of the last thirty days. */
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
+import { toZoneRange } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Action } from '../../ui/dialog.tsx'
 import { OpenLink } from '../../ui/open-link.tsx'
 import { listNames, StatusBadge, type Statuses } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
 import { NONE, Time } from '../../ui/text.tsx'
-import { Filter } from '../filters.tsx'
+import { Filter, type Period, PeriodFilter } from '../filters.tsx'
 
 export type Endpoint = AnswerOf<'listWebhooks'>['data'][number]
 
@@ -28,11 +29,12 @@ interface DeliveriesProps {
   readonly endpoints: readonly Endpoint[]
   readonly endpoint: string | undefined
   readonly state: string | undefined
+  readonly period: Period
   readonly mayChange: boolean
 }
 
-export function Deliveries({ accountId, endpoints, endpoint, state, mayChange }: DeliveriesProps) {
-  const filters = { account_id: accountId, endpoint_id: endpoint, state }
+export function Deliveries({ accountId, endpoints, endpoint, state, period, mayChange }: DeliveriesProps) {
+  const filters = { account_id: accountId, endpoint_id: endpoint, state, ...toZoneRange(period) }
   const list = useList('listDeliveries', filters as never)
   const statuses = describeStatuses()
   const columns: Column<Delivery>[] = [
@@ -56,6 +58,7 @@ export function Deliveries({ accountId, endpoints, endpoint, state, mayChange }:
   return (
     <div>
       <div className="mb-4 flex flex-wrap items-end gap-3">
+        <PeriodFilter value={period} />
         <div className="w-64 max-w-full">
           <Filter
             name="endpoint"

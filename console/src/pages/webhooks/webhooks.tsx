@@ -150,7 +150,7 @@ const CallbackSecret = ({ accountId, onSecret }: SecretProps) => (
 export function Webhooks() {
   const account = useAccount()
   const change = useChangeSearch()
-  const { scope, delivery, endpoint: filtered, state } = route.useSearch()
+  const { scope, delivery, endpoint: filtered, state, account: _, ...period } = route.useSearch()
   const isWhole = useIsWhole(scope)
   const accountId = isWhole ? INSTALLATION : account.account_id
   const { user } = useSession()
@@ -226,6 +226,7 @@ export function Webhooks() {
           accountId={accountId}
           endpoints={list.rows}
           endpoint={filtered}
+          period={period}
           state={state}
           mayChange={mayChange}
         />

@@ -1,6 +1,6 @@
 /**
  * WebAssembly in base64, compiled from the sources in `assembly` by `npm run assembly`. SHA-256 of both and the compiler:
- * ba7a7a2902ed657d3ef08c0d0f9eb8706f93920aa42c8001a6659bde03439867
+ * f8cd7d0b06ae4450b8ad2180249a0937f5012c32694afe028086759b47fb283a
  */
 export const JSON_SCANNER = [
   'AGFzbQEAAAABKQdgAn9/AX9gA39/fwF/YAR/f39/AX9gAX8Bf2AAAGAAAX9gBH9/f38AAwsKAAIDAQQAAQUABgUEAQCCAQZtE38A',

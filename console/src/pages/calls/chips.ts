@@ -1,0 +1,37 @@
+/** The filters of calls that are chips. */
+import type { LogRow } from '../../../../schemas/call-log/columns.ts'
+import { printDuration, printExact } from '../../format.ts'
+import { t } from '../../i18n.ts'
+import type { CallFilters } from './query.ts'
+
+/** Returns their names. */
+export const nameChips = () =>
+  ({
+    model: t('Model'),
+    model_part: t('Model contains'),
+    key_id: t('Key'),
+    key_part: t('Key contains'),
+    error_code: t('Error code'),
+    not_model: t('Model is not'),
+    not_error_code: t('Error code is not'),
+    cost_above: t('Cost in credits above'),
+    latency_above_ms: t('Longer than'),
+    session_id: t('Session'),
+    ref: t('Request or task'),
+    unit_type: t('Kind'),
+    order: t('Order'),
+  }) as const
+
+export type Chip = keyof ReturnType<typeof nameChips>
+
+/** Filters by more than a number. */
+export type Bound = 'cost_above' | 'latency_above_ms'
+
+export const printBound = (chip: Bound, value: string): string =>
+  chip === 'cost_above' ? printExact(value) : printDuration(Number(value))
+
+export interface AddFilterProps {
+  readonly filters: CallFilters
+  /** The calls on the page. */
+  readonly rows: readonly LogRow[]
+}

@@ -1,0 +1,171 @@
+/** The input that finds a filter of calls, with suggestions from what the calls have. */
+import { Autocomplete } from '@base-ui/react/autocomplete'
+import { type ComponentProps, useLayoutEffect, useRef } from 'react'
+import { useGet } from '../../api/read.ts'
+import { useAccount } from '../../api/session.ts'
+import { useChangeSearch } from '../../change-search.ts'
+import { t } from '../../i18n.ts'
+import { type AddFilterProps, type Bound, type Chip, nameChips, printBound } from './chips.ts'
+import { toCallQuery } from './query.ts'
+
+const UNIT_TYPES = [
+  'chat',
+  'image',
+  'video',
+  'music',
+  'audio',
+  'avatar',
+  'voice',
+  'search',
+  'transcript',
+] as const
+
+/** Bounds to choose from before a number is typed. */
+const BOUNDS: { readonly [Name in Bound]: readonly string[] } = {
+  latency_above_ms: ['1000', '10000'],
+  cost_above: ['1', '100'],
+}
+/** Such as `500`, `> 0.25` and `1.5 s`. */
+const NUMBER = /^>?\s*(\d{1,9}(?:\.\d{1,8})?)\s*(ms|s)?$/
+
+/** Returns the bounds that a number may mean; without one, those to choose from. */
+function readBounds(typed: string): { readonly [Name in Bound]: readonly string[] } {
+  if (typed === '') return BOUNDS
+  const [, number = '', unit] = NUMBER.exec(typed) ?? []
+  if (number === '') return { latency_above_ms: [], cost_above: [] }
+  const ms = Math.round(Number(number) * (unit === 's' ? MS_PER_SECOND : 1))
+  return {
+    latency_above_ms: unit !== undefined || !number.includes('.') ? [String(ms)] : [],
+    cost_above: unit === undefined ? [number] : [],
+  }
+}
+
+interface Suggestion {
+  readonly chip: Chip
+  readonly value: string
+  /** Default: the value. */
+  readonly label?: string
+}
+
+interface SuggestionGroup {
+  readonly value: string
+  readonly items: readonly Suggestion[]
+}
+
+const MAX_SUGGESTIONS = 8
+const MS_PER_SECOND = 1000
+const ID = /^(req|vid|mus|spc|img|ava|voi|asr)_/i
+
+/** Returns what the reader may mean: values that calls have, and parts of names. */
+function useSuggestions({ typed, filters, rows }: SuggestionsProps): SuggestionGroup[] {
+  const { account_id, role } = useAccount()
+  const { period, from, to } = toCallQuery(filters)
+  const values = useGet('listCallValues', { account_id, period, from, to } as never).data
+  const names = nameChips()
+  const text = typed.trim()
+  const has = ({ chip, value, label = value }: Suggestion) =>
+    label.toLowerCase().includes(text.toLowerCase()) && filters[chip] !== value
+  const list = (chip: Chip, all: readonly (string | Suggestion)[]): SuggestionGroup => ({
+    value: names[chip],
+    items: all
+      .map((one) => (typeof one === 'string' ? { chip, value: one } : one))
+      .filter(has)
+      .slice(0, MAX_SUGGESTIONS),
+  })
+  const bounds = readBounds(text)
+  const listBounds = (chip: Bound): SuggestionGroup => ({
+    value: names[chip],
+    items: bounds[chip].map((value) => ({ chip, value, label: `${names[chip]} ${printBound(chip, value)}` })),
+  })
+  const parts: Suggestion[] =
+    text === ''
+      ? []
+      : ID.test(text)
+        ? [{ chip: 'ref', value: text }]
+        : [
+            { chip: 'model_part', value: text, label: t('Model contains “{text}”', { text }) },
+            ...(role === 'billing'
+              ? []
+              : [{ chip: 'key_part', value: text, label: t('Key contains “{text}”', { text }) } as const]),
+          ]
+  // The newest calls reach the sums after a second; the page has them already.
+  const join = (chip: 'model' | 'error_code' | 'session_id', counted: readonly string[] = []) =>
+    list(chip, [...new Set([...counted, ...rows.flatMap((row) => row[chip] ?? [])])])
+  const keyNames = new Map([
+    ...(values?.keys ?? []).map(({ id, name }) => [id, name] as const),
+    ...rows.map(({ key_id, key_name }) => [key_id, key_name] as const),
+  ])
+  const keys = [...keyNames].map(([value, label]) => ({ chip: 'key_id', value, label }) as const)
+  const groups = [
+    { value: t('Search'), items: parts },
+    join('model', values?.models),
+    list('key_id', role === 'billing' ? [] : keys),
+    join('error_code', values?.error_codes),
+    join('session_id', values?.session_ids),
+    listBounds('latency_above_ms'),
+    listBounds('cost_above'),
+    list('unit_type', UNIT_TYPES),
+    list('order', [{ chip: 'order', value: 'asc', label: t('Oldest first') }]),
+  ]
+  return groups.filter(({ items }) => items.length > 0)
+}
+
+interface SuggestionsProps extends AddFilterProps {
+  readonly typed: string
+  onTyped(text: string): void
+  /** True if the input had the focus before there were suggestions. */
+  readonly isOpen: boolean
+  /** The properties of the input. */
+  readonly field: ComponentProps<'input'>
+}
+
+export function Suggestions(props: SuggestionsProps) {
+  const { typed, onTyped, isOpen, field } = props
+  const groups = useSuggestions(props)
+  const change = useChangeSearch()
+  const input = useRef<HTMLInputElement>(null)
+  useLayoutEffect(() => {
+    if (isOpen) input.current?.focus()
+  }, [isOpen])
+  return (
+    <Autocomplete.Root
+      items={groups}
+      mode="none"
+      openOnInputClick
+      autoHighlight="always"
+      value={typed}
+      defaultOpen={isOpen}
+      onValueChange={(text, { reason }) => onTyped(reason === 'item-press' ? '' : text)}
+      itemToStringValue={({ label, value }: Suggestion) => label ?? value}
+    >
+      <Autocomplete.Input ref={input} {...field} />
+      <Autocomplete.Portal>
+        <Autocomplete.Positioner sideOffset={4} align="start" className="z-10">
+          <Autocomplete.Popup className="max-h-96 w-(--anchor-width) min-w-64 overflow-y-auto rounded-lg border border-line bg-surface p-1 shadow-xl">
+            <Autocomplete.List>
+              {(group: SuggestionGroup) => (
+                <Autocomplete.Group key={group.value} items={group.items}>
+                  <Autocomplete.GroupLabel className="px-2 py-1 text-quiet text-xs">
+                    {group.value}
+                  </Autocomplete.GroupLabel>
+                  <Autocomplete.Collection>
+                    {(one: Suggestion) => (
+                      <Autocomplete.Item
+                        key={`${one.chip} ${one.value}`}
+                        value={one}
+                        onClick={() => change({ [one.chip]: one.value })}
+                        className="cursor-pointer truncate rounded-md px-2 py-1.5 data-highlighted:bg-accent-wash data-highlighted:text-accent"
+                      >
+                        {one.label ?? one.value}
+                      </Autocomplete.Item>
+                    )}
+                  </Autocomplete.Collection>
+                </Autocomplete.Group>
+              )}
+            </Autocomplete.List>
+          </Autocomplete.Popup>
+        </Autocomplete.Positioner>
+      </Autocomplete.Portal>
+    </Autocomplete.Root>
+  )
+}
