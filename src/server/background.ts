@@ -4,6 +4,7 @@ import { type Nats, openNats } from '../nats/nats.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
 import { createLog, type LogOutput } from '../telemetry/log.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
+import { collectAtRest } from './collect-at-rest.ts'
 import { type BackgroundRole, type Boot, listBootSecrets } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
 import { type ReportedChannels, reportProcess } from './report-process.ts'
@@ -82,4 +83,5 @@ export async function runBackground(boot: Boot, starts: readonly StartWork[]): P
     onOrphaned: () => void end(CLOSE_BOUND_MS),
   })
   parent.send({ type: 'ready' })
+  collectAtRest()
 }

@@ -1,7 +1,6 @@
 /** Entry point of a forked process: reads its role from the first message and runs it. */
 import { flushCompileCache } from 'node:module'
 import type { StartWork } from './background.ts'
-import { collectAtRest } from './collect-at-rest.ts'
 import { type Boot, CHILD_MARK, type ChildRole, type ToChild, type ToParent } from './messages.ts'
 
 type Run = (boot: Boot) => Promise<void>
@@ -52,7 +51,6 @@ export async function runChild(load: () => Promise<Run> = loadRole): Promise<voi
     await run(boot)
     // What a killed process has compiled is there for the next one too.
     flushCompileCache()
-    collectAtRest()
   } catch (error) {
     process.send?.({ type: 'failed', message: (error as Error).message } satisfies ToParent, () =>
       process.exit(1),

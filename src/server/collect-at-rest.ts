@@ -1,11 +1,11 @@
 /**
  * Gives memory back once the process rests. V8 collects garbage when memory is allocated: what a start or a busy hour
- * leaves behind would stay.
+ * leaves behind would stay. Not for gateways: a collection stops the process for a tenth of a second, and a call would wait.
  */
 const LOOK_INTERVAL_MS = 10_000
 /** A process rests while it takes less than this share of a core. */
 const REST_SHARE = 0.02
-/** Less is not worth a collection, which stops the process for a tenth of a second. */
+/** Less is not worth a collection. */
 const WORTH_BYTES = 8 * 1024 * 1024
 const US_PER_MS = 1000
 

@@ -89,12 +89,6 @@ export async function listPayments(
   return rows.map(toPayment)
 }
 
-/** Returns whether there is any payment. */
-export async function existPayments(sql: Queryable): Promise<boolean> {
-  const [{ exist }] = await sql<[{ exist: boolean }]>`SELECT EXISTS (SELECT FROM payments) AS exist`
-  return exist
-}
-
 /** Lists open payments that are older than this, to be compared with the provider's books. */
 export async function listOpenPayments(sql: Queryable, olderThanSeconds: number): Promise<Payment[]> {
   const rows = await sql<PaymentRow[]>`

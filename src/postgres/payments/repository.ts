@@ -27,8 +27,6 @@ export interface Payments {
   list(paymentsQuery: payments.PaymentsQuery): Promise<Payment[]>
   listReceipts(paymentIds: readonly string[]): Promise<Receipt[]>
   create(wanted: payments.NewPayment): Promise<Payment>
-  /** Returns whether there is any. */
-  exist(): Promise<boolean>
   show(id: string): Promise<Payment>
   listOpen(olderThanSeconds: number): Promise<Payment[]>
   recordRefundRequest(
@@ -76,7 +74,6 @@ export const openPayments = (pools: Pools): Payments => ({
     closeRefusedEvent,
   }),
   ...onPool(pools.rounds, {
-    exist: payments.existPayments,
     findLowBalances: automatic.findLowBalances,
     claimAttempts: automatic.claimAttempts,
   }),

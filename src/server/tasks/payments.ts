@@ -26,23 +26,22 @@ interface PaymentWork {
 }
 
 /** Starts the work; without a payment provider there is none. */
-export function startPaymentWork({ boot, database, configuration, log }: PaymentWorkDeps): PaymentWork {
+export async function startPaymentWork({
+  boot,
+  database,
+  configuration,
+  log,
+}: PaymentWorkDeps): Promise<PaymentWork> {
   const open = openLazyProvider(boot.payments)
   if (open === null) return { stop: async () => undefined }
-  /** Returns null before the first payment: there is nothing to charge and to compare, and the library is not loaded. */
-  const prepare = async () => {
-    if (!(await database.payments.exist())) return null
-    return { database, provider: await open(), log, publicUrl: boot.publicUrl }
-  }
+  const provider = await open()
+  const deps = { database, provider, log, publicUrl: boot.publicUrl }
   const automatic = repeat(AUTOMATIC_INTERVAL_MS, AUTOMATIC_INTERVAL_MS, async () => {
-    const deps = await prepare()
-    if (deps === null) return
     const rates = configuration.current().config.payments
     await topUpAutomatically({ ...deps, computePrice: rates && ((credits) => computePrice(credits, rates)) })
   })
   const comparison = repeat(FIRST_RECONCILE_MS, RECONCILE_INTERVAL_MS, async () => {
-    const deps = await prepare()
-    if (deps !== null) await reconcile(deps)
+    await reconcile(deps)
   })
   return {
     async stop() {

@@ -82,7 +82,7 @@ export const startTasks: StartWork = async ({ boot, database, nats, metrics, log
     log,
   })
   const stopDelivering = deliverNotifications({ boot, database, nats, configuration, log })
-  const payments = startPaymentWork({ boot, database, configuration, log })
+  const payments = await startPaymentWork({ boot, database, configuration, log })
   const stopConsuming = nats.consumeTasks((delivery) => work.receive(delivery))
 
   return {
