@@ -83,7 +83,7 @@ t.test('live data', async (t) => {
     )
     t.match(counted.data, { failed: 0, latency_p50_ms: Number, calls_in_flight: Number, reserved: String })
     const names = counted.data.processes?.map(({ process }) => process)
-    for (const name of ['gateway 0', 'settler']) t.ok(names?.includes(name), name)
+    for (const name of ['gateway 0', 'settler+tasks']) t.ok(names?.includes(name), name)
     t.match(counted.data.engines, [
       { name: 'clickhouse', is_up: true },
       { name: 'files', is_up: true },
