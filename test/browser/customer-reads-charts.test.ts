@@ -87,7 +87,8 @@ t.test('charts', async (t) => {
     // What is dragged over is the range of the page: whole days here, and calls of this account at least.
     const dragOver = async (from: number, to: number) => {
       const over = page.getByRole('slider').first().locator('.u-over')
-      await over.scrollIntoViewIfNeeded()
+      // Scrolls to it once it is drawn for good.
+      await over.hover()
       const { x, y, width, height } = (await over.boundingBox())!
       await page.mouse.move(x + width * from, y + height / 2)
       await page.mouse.down()
