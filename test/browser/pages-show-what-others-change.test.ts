@@ -15,7 +15,17 @@ import { inspectPage, withPage } from '../support/browser.ts'
 import { until } from '../support/eventually.ts'
 import { signIn as manage } from '../support/manage.ts'
 import { type LentService, startService } from '../support/service.ts'
-import { bringBack, button, heading, link, newOrganization, row, signIn, takeAway } from './support.ts'
+import {
+  bringBack,
+  button,
+  callsInLog,
+  heading,
+  link,
+  newOrganization,
+  row,
+  signIn,
+  takeAway,
+} from './support.ts'
 
 const PASSWORD = 'four words make one'
 const ROLES = 'gateway,settler,tasks'
@@ -165,7 +175,13 @@ function listOperatorPages({ database }: LentService, accountId: string): readon
     },
     {
       path: '/integrity',
-      change: () => database.jobs.start({ kind: 'verify' }),
+      change: () =>
+        until('the verify before has ended', () =>
+          database.jobs.start({ kind: 'verify' }).then(
+            () => true,
+            () => false,
+          ),
+        ),
       shown: (page, count) => page.getByRole('table', { name: 'Jobs' }).getByRole('row').nth(count),
     },
     {
@@ -256,6 +272,7 @@ t.test('live pages', async (t) => {
       await (
         await service.chat(raw, { model: 'demo-chat', messages: [{ role: 'user', content: 'Hi' }] })
       ).text()
+      await callsInLog(service, raw, 1)
       await page.goto(`${baseUrl}/console/?account=${id}`)
       await heading(page, 'Home').waitFor()
       const names = await page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents()
