@@ -15,17 +15,7 @@ import { inspectPage, withPage } from '../support/browser.ts'
 import { until } from '../support/eventually.ts'
 import { signIn as manage } from '../support/manage.ts'
 import { type LentService, startService } from '../support/service.ts'
-import {
-  bringBack,
-  button,
-  callsInLog,
-  heading,
-  link,
-  newOrganization,
-  row,
-  signIn,
-  takeAway,
-} from './support.ts'
+import { bringBack, button, heading, link, newOrganization, row, signIn, takeAway } from './support.ts'
 
 const PASSWORD = 'four words make one'
 const ROLES = 'gateway,settler,tasks'
