@@ -270,7 +270,7 @@ t.test('live pages', async (t) => {
         await until(`${name} is loaded`, async () => {
           const last = before
           before = await readMain()
-          return before === last && (await main.getByText('Loading').count()) === 0
+          return before === last && !before.includes('Loading')
         })
         await takeAway(page)
         await page.evaluate(`dispatchEvent(new Event('visibilitychange'))`)
@@ -462,7 +462,7 @@ t.test('live pages', async (t) => {
         await other.goto('about:blank')
         await signIn(service, other, { name: 'Tim' })
         await heading(page, 'Home').waitFor()
-        await page.getByText('Tim', { exact: true }).first().waitFor()
+        await page.getByRole('paragraph').getByText('Tim', { exact: true }).first().waitFor()
         t.equal(
           await page.evaluate(`sessionStorage.getItem('draft profile')`),
           null,
