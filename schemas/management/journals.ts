@@ -91,6 +91,7 @@ export const abandonJournal = operation('abandonJournal', {
     {
       words: 'journal abandon',
       summary: 'Close a journal that will never come back. Calls that only its disk had are lost.',
+      effect: 'Calls that only the disk of the journal {id} has would be lost',
     },
   ],
 })

@@ -45,6 +45,11 @@ export interface CommandForm {
   readonly flags?: Readonly<Record<string, readonly [text: string, values: object]>>
   /** Describes the option `--by`: the personal account in whose name the operation runs. */
   readonly by?: string
+  /**
+   * Says in one sentence what it deletes or ends, or whose calls it refuses: the command asks first. A name in braces is a field
+   * of the input, or of what `GET` answers for the same id.
+   */
+  readonly effect?: string
   /** The end of a command line, to show how; ids and required options come before it. */
   readonly example?: string
   /** Fields of the answer, or of each of its entries, that people see. Default: all. */

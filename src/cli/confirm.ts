@@ -1,22 +1,8 @@
-/** Asks before a command loses something, or changes a balance by a large amount. */
+/** Asks before a command does what cannot be undone, or changes a balance by a large amount. */
 import { createInterface } from 'node:readline/promises'
-import { type Credits, printCredits } from '../../schemas/money.ts'
-import { requireConfig } from './config/config.ts'
 import type { Wiring } from './wiring.ts'
 
 const YES_PATTERN = /^\s*y(es)?\s*$/i
-
-/**
- * Resolves when the change of a balance is within `wallet.confirm_above`, or the user agrees to it.
- * @param what such as `add 20000 credits to acc_…`
- * @throws Error else
- */
-export async function assertConfirmed(wiring: Wiring, amount: Credits, what: string): Promise<void> {
-  const limit = requireConfig(wiring, 'all but channels').wallet.confirm_above
-  if ((amount < 0n ? -amount : amount) <= limit) return
-  const isOver = `This would ${what}, which is more than wallet.confirm_above (${printCredits(limit)})`
-  await assertAgreed(wiring, isOver, 'Check the amount and add --yes.')
-}
 
 /** Resolves when the user agrees. @throws Error else, with the remedy where there is no terminal to ask on */
 export async function assertAgreed(

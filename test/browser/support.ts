@@ -139,7 +139,8 @@ export async function chooseFilter(
 /** Drags over a part of the first chart. Returns the range that the page then shows. */
 export async function dragOver(page: Page, from: number, to: number) {
   const over = page.getByRole('slider').first().locator('.u-over')
-  await over.scrollIntoViewIfNeeded()
+  // Scrolls to it once it is drawn for good.
+  await over.hover()
   const { x, y, width, height } = (await over.boundingBox())!
   await page.mouse.move(x + width * from, y + height / 2)
   await page.mouse.down()

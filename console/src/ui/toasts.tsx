@@ -56,10 +56,11 @@ function Toast({ id, text }: Notice) {
   )
 }
 
+/** Where no form has its buttons: over the navigation, and at the top of a phone. */
 export const Toasts = () => (
   <ul
     aria-live="polite"
-    className="fixed right-4 bottom-4 z-20 flex w-80 max-w-[calc(100vw-2rem)] flex-col gap-2"
+    className="fixed top-4 right-4 left-4 z-20 flex flex-col gap-2 sm:top-auto sm:right-auto sm:bottom-4 sm:w-80"
   >
     {useSyncExternalStore(onNotices, () => notices).map((notice) => (
       <Toast key={notice.id} {...notice} />

@@ -157,6 +157,7 @@ export const updateAccount = operation('updateAccount', {
       values: { enabled: false },
       words: 'account disable',
       summary: 'Refuse every key of an account.',
+      effect: 'This would refuse every key of {name} ({id}) until the account is enabled again',
     },
     {
       options: 'requests_per_minute concurrency',

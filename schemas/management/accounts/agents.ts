@@ -101,5 +101,10 @@ export const deleteAgent = operation('deleteAgent', {
   summary: 'Delete an agent for good. Its keys stop working.',
   input: z.object({ id }),
   answer: { name: 'DeletedAgent', schema: agentSchema },
-  commands: [{ words: 'agent delete' }],
+  commands: [
+    {
+      words: 'agent delete',
+      effect: 'This would delete the agent {name} ({id}) for good, and its keys would stop working',
+    },
+  ],
 })

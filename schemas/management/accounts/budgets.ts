@@ -81,5 +81,10 @@ export const deleteBudget = operation('deleteBudget', {
   answer: budget,
   scope: 'billing',
   allows: ['owner', 'admin', 'billing'],
-  commands: [{ words: 'budget delete' }],
+  commands: [
+    {
+      words: 'budget delete',
+      effect: 'This would delete the budget {id}, which then no longer limits what is spent',
+    },
+  ],
 })

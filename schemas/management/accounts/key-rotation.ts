@@ -33,5 +33,11 @@ export const endFormerSecret = operation('endFormerSecret', {
   answer: { name: 'ManagedKey', schema: keySchema },
   scope: 'keys',
   allows: ['owner', 'admin'],
-  commands: [{ words: 'key end-former' }],
+  commands: [
+    {
+      words: 'key end-former',
+      effect:
+        'This would end the former secret of the key {name} ({id}) for good, and programs that still use it would be refused',
+    },
+  ],
 })

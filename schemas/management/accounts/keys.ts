@@ -184,7 +184,13 @@ export const forgetKeys = operation('forgetKeys', {
   scope: 'admin',
   allows: 'operators',
   isSensitive: true,
-  commands: [{ words: 'key forget', example: '--all' }],
+  commands: [
+    {
+      words: 'key forget',
+      effect: 'This would delete the encrypted copies of all keys: none could be revealed again',
+      example: '--all',
+    },
+  ],
 })
 
 export const revokeKey = operation('revokeKey', {
@@ -192,5 +198,10 @@ export const revokeKey = operation('revokeKey', {
   summary: 'Revoke a key for good.',
   input: z.object({ id }),
   answer: { name: 'ManagedKey', schema: keySchema },
-  commands: [{ words: 'key revoke' }],
+  commands: [
+    {
+      words: 'key revoke',
+      effect: 'This would revoke the key {name} ({id}) for good, and its calls would be refused at once',
+    },
+  ],
 })

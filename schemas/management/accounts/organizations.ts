@@ -81,7 +81,14 @@ export const removeMember = operation('removeMember', {
   answer: member,
   scope: 'accounts',
   allows: everyMember,
-  commands: [{ words: 'member remove', names, example: '--account acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN' }],
+  commands: [
+    {
+      words: 'member remove',
+      names,
+      effect: 'This would remove {member_id} from {account_id} and revoke the keys issued to that member',
+      example: '--account acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN',
+    },
+  ],
 })
 
 export const requestKey = operation('requestKey', {

@@ -105,5 +105,12 @@ export const revokeInstallationToken = operation('revokeInstallationToken', {
   summary: 'Revoke a management token of the installation immediately.',
   input: z.object({ id: z.string() }),
   answer: token,
-  commands: [{ words: 'token revoke', summary: 'Revoke a management token immediately.', nulls }],
+  commands: [
+    {
+      words: 'token revoke',
+      summary: 'Revoke a management token immediately.',
+      effect: 'This would revoke the token {id} for good, and programs that use it would be refused',
+      nulls,
+    },
+  ],
 })

@@ -85,5 +85,11 @@ export const deleteBase = operation('deleteBase', {
   summary: 'Delete a knowledge base with all its pages for good.',
   input: z.object({ id }),
   answer: { name: 'DeletedKnowledgeBase', schema: base },
-  commands: [{ words: 'kb delete' }],
+  commands: [
+    {
+      words: 'kb delete',
+      effect:
+        'This would delete the knowledge base {name} ({id}) for good, with all its pages and files, and agents that use it would lose it',
+    },
+  ],
 })

@@ -106,7 +106,13 @@ export const deleteWebhook = operation('deleteWebhook', {
   summary: 'Delete a webhook endpoint and its deliveries.',
   input: z.object({ id }),
   answer: { name: 'DeletedWebhook', schema: z.object({ id, deleted: z.literal(true) }) },
-  commands: [{ words: 'webhook delete' }],
+  commands: [
+    {
+      words: 'webhook delete',
+      effect:
+        'This would delete the endpoint {url} ({id}) for good, with its deliveries, including those that are waiting',
+    },
+  ],
 })
 
 export const rotateWebhook = operation('rotateWebhook', {

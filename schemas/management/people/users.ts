@@ -83,7 +83,9 @@ export const disableUser = operation('disableUser', {
   summary: 'End the sessions of a user and refuse new ones. Their keys keep working.',
   input: z.object({ id }),
   answer: user,
-  commands: [{ words: 'user disable' }],
+  commands: [
+    { words: 'user disable', effect: 'This would end the sessions of {email} ({id}) and refuse new ones' },
+  ],
 })
 
 export const setInstallationRole = operation('setInstallationRole', {

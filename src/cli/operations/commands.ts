@@ -3,8 +3,9 @@ import { Argument, Option } from 'commander'
 import { Failure } from '../../../schemas/failure.ts'
 import { OPERATIONS } from '../../../schemas/management/index.ts'
 import type { CommandForm, Operation } from '../../../schemas/management/operation.ts'
+import { assertAgreed } from '../confirm.ts'
 import { type Answer, answerRecord, answerTable, type Command, type Context } from '../context.ts'
-import type { Json, JsonObject } from '../output.ts'
+import { type Json, type JsonObject, printable } from '../output.ts'
 import { EXTRAS, type Extra } from './extras.ts'
 import {
   describeOption,
@@ -29,6 +30,9 @@ const NOUNS: Readonly<Record<string, string>> = {
   status: 'note',
 }
 
+/** A field in a path or an effect. */
+const FIELD_PATTERN = /\{(\w+)\}/g
+
 /** One of the operations of a command. */
 interface Variant {
   readonly operation: Operation
@@ -45,7 +49,7 @@ const split = (names: string): string[] => names.split(' ').filter((name) => nam
 function describeVariant(operation: Operation, form: CommandForm): Variant {
   const { names = {}, values = {}, flags = {} } = form
   const { shape } = operation.input
-  const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+  const inPath = [...operation.path.matchAll(FIELD_PATTERN)].map(([, name = '']) => name)
   const args = form.args === undefined ? inPath.filter((name) => !(name in names)) : split(form.args)
   const flagged = Object.values(flags).flatMap(([, set]) => Object.keys(set))
   const isOption = (name: string) => ![...args, ...flagged, 'limit', 'cursor'].includes(name)
@@ -95,6 +99,7 @@ function addCommand(command: Command, variants: readonly Variant[], context: Con
   if (by !== undefined) command.requiredOption('--by <id>', `${by} (required)`)
   if (limit !== undefined) command.option('--limit <n>', 'How many', readLimit, limit)
   for (const option of extra.options?.() ?? []) command.addOption(option)
+  if ((extra.effect ?? form.effect) !== undefined) command.option('--yes', 'Do not ask')
   if (extra.help !== undefined) command.addHelpText('after', extra.help)
   command.example(`${words} ${makeExample(variants)}`.trim())
   command.answers(async (...given: unknown[]) => {
@@ -112,6 +117,8 @@ function addCommand(command: Command, variants: readonly Variant[], context: Con
       )
     const wrong = extra.refuse?.(input, raw)
     if (wrong !== undefined && wrong !== null) command.error(`error: ${wrong}`)
+    const effect = raw.yes ? null : await describeEffect(variant, extra, input, context)
+    if (effect !== null) await assertAgreed(context.wiring, effect)
     const prepared = { ...input, ...(await extra.prepare?.(input, raw, context)) }
     try {
       const { runOperation } = await import('./run.ts')
@@ -187,6 +194,26 @@ function chooseVariant(command: Command, variants: readonly Variant[], named: re
       ? `error: ${odd} do not go together`
       : `error: ${odd} needs ${listOptions(lacking(able[0]))}`,
   )
+}
+
+/** Returns what the command does, which it asks about; null if there is nothing to ask. */
+async function describeEffect(
+  { operation, form: { effect } }: Variant,
+  extra: Extra,
+  input: Input,
+  context: Context,
+): Promise<string | null> {
+  if (extra.effect !== undefined) return extra.effect(input, context)
+  if (effect === undefined) return null
+  let known = input
+  if ([...effect.matchAll(FIELD_PATTERN)].some(([, name = '']) => !(name in input))) {
+    const path = operation.path.replace(/(\{id\}).*/, '$1')
+    const show = OPERATIONS.find((other) => other.method === 'GET' && other.path === path)!
+    const { runOperation } = await import('./run.ts')
+    const subject = await runOperation(show, { id: input.id }, context)
+    known = { ...(extra.shape?.(subject) ?? subject), ...input }
+  }
+  return effect.replace(FIELD_PATTERN, (_, name: string) => printable(String(known[name])))
 }
 
 /** Shows an answer: a list as a table, all else field by field. */

@@ -1,4 +1,4 @@
-/** Additions of commands to their operations: questions, files, options of their own, other answers. */
+/** Additions of commands to their operations: what they ask, files, options of their own, other answers. */
 import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
 import { printCursor } from '../../../pipelines/management/page.ts'
@@ -17,8 +17,7 @@ import { readConfigText } from '../../config/load.ts'
 import type { Problem } from '../../config/problem.ts'
 import { readSource } from '../../config/source.ts'
 import { computeRefund, countRefundable, parsePrice, printPrice } from '../../core/payments/price.ts'
-import { FileProblems, findAgentConfig } from '../config/config.ts'
-import { assertAgreed, assertConfirmed } from '../confirm.ts'
+import { FileProblems, findAgentConfig, requireConfig } from '../config/config.ts'
 import type { Answer, Context } from '../context.ts'
 import { type JsonObject, printCount } from '../output.ts'
 import type { Input } from './run.ts'
@@ -36,7 +35,9 @@ export interface Extra {
   readonly options?: () => Option[]
   /** Returns why the input is wrong usage; null if it is right. */
   readonly refuse?: (input: Any, options: Any) => string | null
-  /** Returns what is added to the input; may ask first. */
+  /** In place of the `effect` of the form. Returns null if there is nothing to ask. */
+  readonly effect?: (input: Any, context: Context) => Promise<string | null>
+  /** Returns what is added to the input. */
   readonly prepare?: (
     input: Any,
     options: Any,
@@ -54,26 +55,14 @@ type ReadChange = (input: Any, context: Context) => Promise<Credits> | Credits
 
 const readGiven: ReadChange = ({ amount, credit = '0' }) => parseCredits(amount ?? credit)
 
-/** Asks before a balance changes by a large amount. */
+/** Asks before a balance changes by more than `wallet.confirm_above`. */
 const confirmChange = (describe: (input: Any, amount: Credits) => string, readChange = readGiven): Extra => ({
-  options: () => [new Option('--yes', 'Do not ask, however large the amount is')],
-  async prepare(input, { yes: isAgreed = false }, context) {
-    const amount = isAgreed ? 0n : await readChange(input, context)
-    if (amount !== 0n) await assertConfirmed(context.wiring, amount, describe(input, amount))
-    return undefined
-  },
-})
-
-/** Asks before something that cannot be undone. `describe` returns null if nothing would be lost. */
-const confirmLoss = (
-  describe: (input: Any, context: Context) => Promise<string | null> | string,
-  more: () => Option[] = () => [],
-): Extra => ({
-  options: () => [...more(), new Option('--yes', 'Do not ask')],
-  async prepare(input, { yes: isAgreed = false }, context) {
-    const effect = isAgreed ? null : await describe(input, context)
-    if (effect !== null) await assertAgreed(context.wiring, effect)
-    return undefined
+  async effect(input, context) {
+    const amount = await readChange(input, context)
+    if (amount === 0n) return null
+    const limit = requireConfig(context.wiring, 'all but channels').wallet.confirm_above
+    if ((amount < 0n ? -amount : amount) <= limit) return null
+    return `This would ${describe(input, amount)}, which is more than wallet.confirm_above (${printCredits(limit)})`
   },
 })
 
@@ -150,15 +139,16 @@ function readStates(text: string): string {
 }
 
 /** Asks before models lose their last channel. */
-const confirmHold = (word: string): Extra =>
-  confirmLoss(async ({ id }, context) => {
+const confirmHold = (word: string): Extra => ({
+  async effect({ id }, context) {
     const { runOperation } = await import('./run.ts')
     const impact = await runOperation(showChannelImpact, { id }, context)
     const orphans = impact.orphaned_models as string[]
     if (orphans.length === 0) return null
     const calls = impact.calls_last_hour === null ? 'an unknown number of' : String(impact.calls_last_hour)
     return `To ${word} ${id} would leave ${orphans.join(', ')} without a channel; it had ${calls} calls in the last hour`
-  })
+  },
+})
 
 /** By the words of the command. */
 export const EXTRAS: Readonly<Record<string, Extra>> = {
@@ -174,14 +164,14 @@ export const EXTRAS: Readonly<Record<string, Extra>> = {
     readRefund,
   ),
   'wallet import-log': {
-    ...confirmLoss(async ({ dry_run = true }, context) => {
+    async effect({ dry_run = true }, context) {
       if (dry_run) return null
       const { runOperation } = await import('./run.ts')
       const { calls, cost } = await runOperation(importLog, { dry_run: true }, context)
       return calls === 0
         ? null
         : `${printCount(Number(calls), 'call')} would be charged, ${cost} credits in all`
-    }),
+    },
     help: `
 The log is a copy of PostgreSQL. It has calls that PostgreSQL lacks only if PostgreSQL lost committed data, such as
 after a restore from an older copy. Without --book nothing is changed. With it each call is booked once, by its request
@@ -198,10 +188,9 @@ until then the log has the booked calls twice.`,
       return account_logs && kind !== 'console' ? '--account-logs is only for --kind console' : null
     },
   },
-  'key forget': confirmLoss(
-    () => 'This would delete the encrypted copies of all keys: none could be revealed again',
-    () => [new Option('--all', 'Of every key of every account (required)').makeOptionMandatory()],
-  ),
+  'key forget': {
+    options: () => [new Option('--all', 'Of every key of every account (required)').makeOptionMandatory()],
+  },
   'key approve': { prepare: findOrganization },
   'key deny': { prepare: findOrganization },
   'budget set': {
@@ -212,10 +201,7 @@ until then the log has the booked calls twice.`,
   'agent update': agentFromFile,
   'agent publish': { shape, after: warnOfAgent },
   'agent unpublish': { shape },
-  'agent delete': {
-    ...confirmLoss(({ id }) => `This would delete the agent ${id} for good, and its keys would stop working`),
-    shape,
-  },
+  'agent delete': { shape },
   'agent show': { shape },
   'agent list': { shape },
   'task list': {
@@ -228,15 +214,12 @@ until then the log has the booked calls twice.`,
       ...(before !== undefined && { cursor: printCursor(before) }),
     }),
   },
-  'payments refund': confirmLoss(describeRefund),
+  'payments refund': { effect: describeRefund },
   'payments reconcile': failIf(({ refused, failed }) => refused + failed > 0),
   'channels pause': confirmHold('pause'),
   'channels drain': confirmHold('drain'),
   'channels test': failIf(({ ok }) => !ok),
   'journal import': { prepare: ({ directory }) => ({ directory: resolve(directory) }) },
-  'journal abandon': confirmLoss(
-    ({ id }) => `Calls that only the disk of the journal ${id} has would be lost`,
-  ),
   audit: {
     after: ({ data }, _, { output }) => ({ json: data, text: () => printAudit(data, output.isColoured) }),
   },

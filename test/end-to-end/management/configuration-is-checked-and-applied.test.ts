@@ -78,7 +78,7 @@ t.test('configuration', async (t) => {
       const [, first, , third] = /api_keys: \[(.+), (.+), (.+)\]/.exec(text)!
       return text.replace(/api_keys: .*/, `api_keys: [${third}, ${first}]`)
     })
-    t.match(readFileSync(service.configPath, 'utf8'), /api_keys: \["key-three", "key-one"\]/)
+    t.match(readFileSync(service.configPath, 'utf8'), /api_keys: \[key-three, key-one\]/)
     t.notMatch((await read()).text, 'key-')
   })
 })

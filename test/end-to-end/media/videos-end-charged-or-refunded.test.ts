@@ -256,7 +256,7 @@ t.test('videos', async (t) => {
       TOLLGATE_MASTER_KEY: TEST_MASTER_KEY.toString('hex'),
       TEST_SIMULATOR_URL: service.engines.simulatorUrl,
     }
-    const { stdout, stderr } = await tollgate(['task', 'cancel', byHand, '--json'], env)
+    const { stdout, stderr } = await tollgate(['task', 'cancel', byHand, '--yes', '--json'], env)
     t.equal(stderr, '')
     t.match(JSON.parse(stdout), { state: 'cancelled', provider: 'cancelled it' }, 'by an operator as well')
     await checkEntries(t, service, client, byHand, { held: '10', charged: null })

@@ -804,7 +804,7 @@ t.test('lists by cursor and ends by operators', async (t) => {
       const claimed = await database.tasks.applyTransition(move(task, 'claimed'))
       await database.tasks.applyTransition(move(claimed.task, 'accepted'))
       announced.length = 0
-      const { code, stdout } = await tollgate('task', verb, task.id, ...words, '--json')
+      const { code, stdout } = await tollgate('task', verb, task.id, ...words, '--yes', '--json')
       t.equal(code, 0)
       t.match(JSON.parse(stdout), { id: task.id, state, cost: '0', error_message: reason })
       t.match(await walletOf(account.id), { held: 0n, used: 0n, balance: 1000n * ONE_CREDIT })
@@ -815,7 +815,10 @@ t.test('lists by cursor and ends by operators', async (t) => {
         { action: `task.${state}`, accountId: account.id, before: { state: 'queued' }, after: { state } },
       ])
       t.same(announced, [task.id, account.id])
-      t.match(await tollgate('task', verb, task.id, ...words), { code: 1, stderr: /has ended already/ })
+      t.match(await tollgate('task', verb, task.id, ...words, '--yes'), {
+        code: 1,
+        stderr: /has ended already/,
+      })
       t.match(await walletOf(account.id), { balance: 1000n * ONE_CREDIT })
     }
   })
@@ -828,7 +831,7 @@ t.test('lists by cursor and ends by operators', async (t) => {
         task = (await database.tasks.applyTransition(move(task, event, event === 'accepted' ? changes : {})))
           .task
       asked.length = 0
-      const { stdout } = await tollgate('task', 'cancel', task.id, '--json')
+      const { stdout } = await tollgate('task', 'cancel', task.id, '--yes', '--json')
       const { state, provider } = JSON.parse(stdout)
       t.equal(state, 'cancelled', 'whatever the provider says')
       return { provider, wasAsked: asked.includes(task.id) }
@@ -850,7 +853,7 @@ t.test('lists by cursor and ends by operators', async (t) => {
     for (const event of ['claimed', 'accepted'] as const)
       task = (await database.tasks.applyTransition(move(task, event))).task
     await database.tasks.applyTransition(move(task, 'produced', { result: RESULT }))
-    t.match(await tollgate('task', 'cancel', task.id), { code: 1, stderr: /while it is storing/ })
+    t.match(await tollgate('task', 'cancel', task.id, '--yes'), { code: 1, stderr: /while it is storing/ })
     t.match(await walletOf(account.id), { held: 5n * ONE_CREDIT })
   })
 

@@ -67,7 +67,7 @@ export const listAuditedCommands = ({ actor, agentFile }: AuditedOptions): reado
     ],
   ],
   [
-    'account disable {org}',
+    'account disable {org} --yes',
     {},
     () => [{ action: 'account.disable', before: { enabled: true }, after: { enabled: false } }],
   ],
@@ -222,10 +222,10 @@ export const listAuditedCommands = ({ actor, agentFile }: AuditedOptions): reado
       },
     ],
   ],
-  ['key revoke {lap}', {}, () => [{ action: 'key.revoke', before: { revoked_at: null } }]],
-  ['key revoke {lap}', {}, () => []],
+  ['key revoke {lap} --yes', {}, () => [{ action: 'key.revoke', before: { revoked_at: null } }]],
+  ['key revoke {lap} --yes', {}, () => []],
   [
-    'member remove --organization {org} --account {bob}',
+    'member remove --organization {org} --account {bob} --yes',
     {},
     () => [
       { action: 'member.remove', subject_id: ids.bob, before: { role: 'admin' }, after: null },

@@ -126,7 +126,7 @@ t.test('answers in json', async (t) => {
     ])
     t.same((await json('account', 'models', accountId, '--models', 'none')).allowed_models, [])
     t.equal((await json('account', 'models', accountId, '--models', 'all')).allowed_models, null)
-    t.match(await json('account', 'disable', accountId), { enabled: false })
+    t.match(await json('account', 'disable', accountId, '--yes'), { enabled: false })
     t.match(await json('account', 'enable', accountId), { enabled: true })
     t.match(await refused('account', 'show', 'acc_x'), 'error: There is no account acc_x.\n')
   })
@@ -219,7 +219,7 @@ t.test('answers in json', async (t) => {
     })
     t.equal((await json('key', 'update', created.id, '--spend-cap', 'none')).spend_cap, null)
     t.match(await refused('key', 'update', created.id, '--account-logs', 'on'), /only console keys may/)
-    t.match((await json('key', 'revoke', created.id)).revoked_at, TIME)
+    t.match((await json('key', 'revoke', created.id, '--yes')).revoked_at, TIME)
     t.match(await refused('key', 'update', created.id, '--enable'), /has been revoked/)
     const bound = ['--kind', 'agent', '--agent', 'agt_x']
     t.match(
@@ -258,7 +258,7 @@ t.test('answers in json', async (t) => {
       /works until .* at most: the new secret has not been used yet/,
     )
     t.match((await json('key', 'rotate', created.id)).former_secret, { grace_seconds: 86_400 })
-    const { former_secret } = await json('key', 'end-former', created.id)
+    const { former_secret } = await json('key', 'end-former', created.id, '--yes')
     t.ok(Date.parse(former_secret.ends_at) <= Date.now() + 1000)
     t.match(await text('key', 'show', created.id), /ended at/)
   })
@@ -374,6 +374,7 @@ t.test('large amounts and unknown names are refused', async (t) => {
   const config = {
     trial_credit: '50',
     wallet: { confirm_above: '1000' },
+    webhooks: { private_addresses: true },
     models: [
       { id: 'sonata-large', aliases: ['sonata'], pricing },
       { id: 'sonata-small', pricing },
@@ -409,7 +410,7 @@ t.test('large amounts and unknown names are refused', async (t) => {
       const told = await refused(...words)
       t.match(
         told,
-        /more than wallet\.confirm_above \(1000\).* add --yes\. Nothing was changed/,
+        /more than wallet\.confirm_above \(1000\)\. Add --yes to confirm\. Nothing was changed/,
         words.join(' '),
       )
     }
@@ -431,7 +432,7 @@ t.test('large amounts and unknown names are refused', async (t) => {
     const before = (await json('account', 'list')).length
     t.match(
       await refused('account', 'create', '--name', 'Rich', '--credit', '1001'),
-      /This would give Rich a credit of 1001, which is more than wallet\.confirm_above \(1000\).* add --yes/,
+      /This would give Rich a credit of 1001, which is more than wallet\.confirm_above \(1000\)\. Add --yes/,
     )
     t.equal((await json('account', 'list')).length, before)
     const usual = await json('account', 'create', '--name', 'Usual', '--credit', '1000')
@@ -463,6 +464,74 @@ t.test('large amounts and unknown names are refused', async (t) => {
     t.equal(yes.asked.length, 1)
     t.equal((await json('wallet', 'show', id)).balance, '0')
     t.match(await json(...refund, '--yes'), { repeated: true })
+  })
+
+  t.test('what cannot be undone is asked about by name, and needs --yes without a terminal', async (t) => {
+    const make = async (...words: string[]) => (await json(...words)).id as string
+    const owner = await make('account', 'create', '--name', 'A\u001b[31m', '--kind', 'organization')
+    const member = await make('account', 'create', '--name', 'Ann')
+    await json('member', 'add', '--organization', owner, '--account', member)
+    const key = await make('key', 'create', '--account', owner, '--name', 'laptop')
+    const limit = ['--amount', '1', '--period', 'day']
+    const budget = await make('budget', 'set', '--account', owner, ...limit)
+    const base = await make('kb', 'create', '--account', owner, '--name', 'Handbook')
+    const url = 'http://127.0.0.1:9/hook'
+    const endpoint = await make('webhook', 'create', '--account', owner, '--url', url)
+    const token = await make('token', 'create', '--name', 'reports', '--scopes', 'read')
+    const user = await make('user', 'create', '--email', 'eve@example.com', '--name', 'Eve')
+    const changes = async () => (await json('audit', '--limit', '1'))[0].id
+    const before = await changes()
+    for (const [words, effect] of [
+      ['account disable ID', `refuse every key of A?[31m (ID) until the account is enabled again`, owner],
+      ['user disable ID', 'end the sessions of eve@example.com (ID) and refuse new ones', user],
+      [
+        `member remove --organization ${owner} --account ID`,
+        `remove ID from ${owner} and revoke the keys issued to that member`,
+        member,
+      ],
+      ['budget delete ID', 'delete the budget ID, which then no longer limits what is spent', budget],
+      [
+        'kb delete ID',
+        'delete the knowledge base Handbook (ID) for good, with all its pages and files, and agents that use it would lose it',
+        base,
+      ],
+      [
+        'webhook delete ID',
+        `delete the endpoint ${url} (ID) for good, with its deliveries, including those that are waiting`,
+        endpoint,
+      ],
+      ['key revoke ID', 'revoke the key laptop (ID) for good, and its calls would be refused at once', key],
+      [
+        'key end-former ID',
+        'end the former secret of the key laptop (ID) for good, and programs that still use it would be refused',
+        key,
+      ],
+      ['token revoke ID', 'revoke the token ID for good, and programs that use it would be refused', token],
+      ['task cancel ID', 'cancel the task ID for good, at its provider too, and refund it in full', 'vid_1'],
+      [
+        'task fail ID --reason lost',
+        'end the task ID as failed, cancel it at its provider, and refund it in full',
+        'vid_1',
+      ],
+    ].map(([line = '', text = '', id = '']) => [
+      line.replace('ID', id).split(' '),
+      `This would ${text.replace('ID', id)}`,
+    ]) as [string[], string][]) {
+      t.equal(await refused(...words), `error: ${effect}. Add --yes to confirm. Nothing was changed.\n`)
+      const no = answering(false)
+      t.match(await command(words, no.wiring), { code: 1, stderr: 'error: Nothing was changed.\n' })
+      t.same(no.asked, [`${effect}. Do it? [y/N] `])
+    }
+    t.match(
+      await refused('key', 'revoke', 'key_x'),
+      /no key key_x/,
+      'nothing is asked about what is not there',
+    )
+    t.equal(await changes(), before)
+    const yes = answering(true)
+    t.equal((await command(['key', 'revoke', key], yes.wiring)).code, 0)
+    t.equal(yes.asked.length, 1)
+    t.type((await json('key', 'show', key)).revoked_at, 'string')
   })
 
   t.test('a repeated command with a reference says so and changes nothing', async (t) => {
@@ -619,7 +688,10 @@ t.test('agents from their files', async (t) => {
     const bound = ['--account', accountId, '--name', 'shop', '--kind', 'agent', '--agent', created.id]
     const key = await json('key', 'create', ...bound, '--spend-cap', '5')
     t.match(key, { kind: 'agent', agent_id: created.id, spend_cap: '5', revoked_at: null })
-    t.match(await refused('agent', 'delete', created.id), /delete the agent agt_\S+ for good.*Add --yes/)
+    t.match(
+      await refused('agent', 'delete', created.id),
+      /delete the agent Support \(agt_\S+\) for good.*Add --yes/,
+    )
     t.equal((await json('agent', 'show', created.id)).state, 'draft', 'without an answer it stays')
     t.equal((await json('agent', 'delete', created.id, '--yes')).state, 'deleted')
     t.equal((await json('key', 'show', key.id)).revoked_at, null, 'calls get an error about the agent')
@@ -888,9 +960,9 @@ t.test('budgets are set listed and ended', async (t) => {
       (await json('budget', 'list', '--account', of)).map(({ id }: { id: string }) => id).sort()
     t.same(await ids(account), [week.id, day.id].sort())
     t.same(await ids(await newAccount(database)), [])
-    await json('budget', 'delete', week.id)
+    await json('budget', 'delete', week.id, '--yes')
     t.same(await ids(account), [day.id])
-    t.match(await refused('budget', 'delete', week.id), /no budget/)
+    t.match(await refused('budget', 'delete', week.id, '--yes'), /no budget/)
     const acts = await database.auditRecord.list({ accountId: account, action: 'budget', limit: 10 })
     t.ok(acts.length >= 4)
     t.ok(acts.every(({ actor }) => actor === 'operator:test'))
@@ -949,7 +1021,7 @@ t.test('kb import walk', async (t) => {
       /neither an account nor an agent acc_x/,
     )
     t.match(await refused('kb', 'list', '--account', 'acc_x'), /no account acc_x/)
-    t.same(await json('kb', 'delete', created.id), created)
+    t.same(await json('kb', 'delete', created.id, '--yes'), created)
     t.match(await refused('kb', 'show', created.id), /no knowledge base kb_/)
   })
 
@@ -1374,7 +1446,7 @@ t.test('management tokens are made and revoked', async (t) => {
     t.match(listed, [{ id: made.id, revoked_at: null }])
     t.notOk('token' in listed[0])
     t.match(await text('token', 'list'), /reports +the installation/)
-    t.type((await json('token', 'revoke', made.id)).revoked_at, 'string')
+    t.type((await json('token', 'revoke', made.id, '--yes')).revoked_at, 'string')
     t.equal(await database.managementTokens.find(hashToken(made.token)), null)
   })
 
@@ -1385,7 +1457,7 @@ t.test('management tokens are made and revoked', async (t) => {
     t.match(made, { account_id: account, scopes: ['billing'], expires_at: null })
     t.match(await text(...words), /token +tgm_/)
     t.equal((await json('token', 'list', '--account', account)).length, 2)
-    t.type((await json('token', 'revoke', made.id)).revoked_at, 'string')
+    t.type((await json('token', 'revoke', made.id, '--yes')).revoked_at, 'string')
   })
 
   t.test('what is wrong is refused', async (t) => {
@@ -1394,7 +1466,7 @@ t.test('management tokens are made and revoked', async (t) => {
       t.equal((await command([...words, wrong], wiring)).code, 2, wrong)
     t.equal((await command([...words, 'read', '--expires', '2020-01-01'], wiring)).code, 2)
     t.match(await refused(...words, 'read', '--account', 'acc_x'), 'acc_x')
-    t.match(await refused('token', 'revoke', 'mtk_x'), 'mtk_x')
+    t.match(await refused('token', 'revoke', 'mtk_x', '--yes'), 'mtk_x')
   })
 })
 
@@ -1856,12 +1928,12 @@ t.test('users are invited linked and disabled', async (t) => {
     t.match(await session.run(ACTS, signInByLink, { token }), { user: { id: ada.id } })
     await t.rejects(browser().run(ACTS, signInByLink, { token }), { code: 'invalid_request' })
 
-    t.match(await refused('user', 'disable', ada.id), 'last operator')
+    t.match(await refused('user', 'disable', ada.id, '--yes'), 'last operator')
     t.match(await refused('user', 'role', ada.id, '--role', 'none'), 'last operator')
     const bob = await json('user', 'create', '--email', 'bob@example.com', '--name', 'Bob')
     await json('user', 'role', bob.id, '--role', 'operator')
     const late = await json('user', 'link', ada.id)
-    t.match(await json('user', 'disable', ada.id), { enabled: false })
+    t.match(await json('user', 'disable', ada.id, '--yes'), { enabled: false })
     await t.rejects(session.run(ACTS, showSession), { code: 'not_signed_in' })
     await t.rejects(browser().run(ACTS, signInByLink, { token: late.url.split('=')[1] }), {
       code: 'invalid_request',
@@ -1990,7 +2062,7 @@ t.test('webhooks and their deliveries are managed', async (t) => {
     t.match(await update('--events', 'all', '--disable'), { events: null, enabled: false })
     t.match(await refused('webhook', 'test', created.id), /switched off/)
     t.match(await update('--enable', '--url', `${URL_OF}/2`), { enabled: true, url: `${URL_OF}/2` })
-    t.match(await json('webhook', 'delete', created.id), { deleted: true })
+    t.match(await json('webhook', 'delete', created.id, '--yes'), { deleted: true })
     t.match(await refused('webhook', 'show', created.id), created.id)
     const acts = await database.auditRecord.list({ subjectId: created.id, limit: 20 })
     t.ok(acts.length >= 4)

@@ -52,6 +52,15 @@ t.test('operations are commands', async (t) => {
     }
   })
 
+  t.test('every command that ends something asks first', async (t) => {
+    // A grant or an invitation is given again in one step.
+    const harmless = ['kb revoke', 'user uninvite']
+    const ends = /\b(abandon|cancel|delete|disable|drain|end|fail|forget|pause|refund|remove|revoke)\b/
+    for (const [{ method }, { words, effect }] of forms)
+      if (method === 'DELETE' || ends.test(words))
+        t.equal((EXTRAS[words]?.effect ?? effect) === undefined, harmless.includes(words), words)
+  })
+
   t.test('every command of an operation has what it needs', async (t) => {
     const output = { answer() {}, error() {}, isColoured: false }
     for (const [operation, { words }] of forms) {
