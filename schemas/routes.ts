@@ -258,6 +258,7 @@ export const OPERATION_ROUTES = {
   startImport: ['POST', '/knowledge-bases/{id}/imports'],
   listAllCalls: ['GET', '/installation/calls'],
   seriesOfAllCalls: ['GET', '/installation/calls/series'],
+  listAllCallValues: ['GET', '/installation/calls/values'],
   listCalls: ['GET', '/calls'],
   seriesOfCalls: ['GET', '/calls/series'],
   listCallValues: ['GET', '/calls/values'],

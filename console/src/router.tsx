@@ -12,7 +12,7 @@ import { requestEarly } from './api/client.ts'
 import { type Session, sessionQuery } from './api/session.ts'
 import { readZoneName } from './format.ts'
 import { useLanguage } from './i18n.ts'
-import { CALL_SEARCH, readCallSearch, toListInput } from './pages/calls/query.ts'
+import { ALL_CALLS_SEARCH, CALL_SEARCH, readCallSearch, toListInput } from './pages/calls/query.ts'
 import { printSearch, readSearch, validateTexts } from './search.ts'
 import { PageLoader } from './ui/page-loader.tsx'
 import { Shell } from './ui/shell.tsx'
@@ -212,12 +212,7 @@ const overview = createPage('/overview', () => import('./pages/overview/overview
 
 const catalog = createPage('/catalog', () => import('./pages/catalog/catalog.tsx'), 'Catalog')
 
-const allCalls = createPage(
-  '/all-calls',
-  () => import('./pages/all-calls.tsx'),
-  'AllCalls',
-  'period from to status account_id channel_id model key_id error_code ref session_id',
-)
+const allCalls = createPage('/all-calls', () => import('./pages/all-calls.tsx'), 'AllCalls', ALL_CALLS_SEARCH)
 
 const allPayments = createPage(
   '/payments',

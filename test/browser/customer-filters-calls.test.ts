@@ -2,7 +2,17 @@
 import t from 'tap'
 import { mouse } from '../support/hands.ts'
 import { borrowService } from '../support/lend-services.ts'
-import { button, FAST_COST, heading, link, row, STORY_CONFIG, signIn, withEachHand } from './support.ts'
+import {
+  button,
+  chooseFilter,
+  FAST_COST,
+  heading,
+  link,
+  row,
+  STORY_CONFIG,
+  signIn,
+  withEachHand,
+} from './support.ts'
 
 const MESSAGES = [{ role: 'user', content: 'Hello!' }]
 
@@ -22,14 +32,7 @@ t.test('filters of calls', async (t) => {
     // The row of the call that has just ended is there, in the first answer.
     await row(page, 'broken').waitFor()
     const add = page.getByRole('combobox', { name: 'Add a filter' })
-    const choose = async (typed: string, name: string) => {
-      await hand.write(add, typed)
-      const option = page.getByRole('option', { name, exact: true })
-      await option.waitFor()
-      if (hand === mouse) return option.click()
-      while ((await option.getAttribute('data-highlighted')) === null) await page.keyboard.press('ArrowDown')
-      await page.keyboard.press('Enter')
-    }
+    const choose = (typed: string, name: string) => chooseFilter({ hand, page }, typed, name)
 
     for (const [typed, option, chip, kept, gone] of [
       ['brok', 'broken', 'Model: broken', 'broken', 'fast'],

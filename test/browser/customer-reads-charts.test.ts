@@ -1,11 +1,11 @@
 /** A customer reads the figures of a chart: by pointing at it, by the keyboard, and where there are none. */
-import type { Response } from 'playwright-core'
 import t from 'tap'
 import { mouse } from '../support/hands.ts'
 import { borrowService } from '../support/lend-services.ts'
 import {
   button,
   callsInLog,
+  dragOver,
   FAST_COST,
   heading,
   link,
@@ -85,26 +85,12 @@ t.test('charts', async (t) => {
     await plot.waitFor()
 
     // What is dragged over is the range of the page: whole days here, and calls of this account at least.
-    const dragOver = async (from: number, to: number) => {
-      const over = page.getByRole('slider').first().locator('.u-over')
-      // Scrolls to it once it is drawn for good.
-      await over.hover()
-      const { x, y, width, height } = (await over.boundingBox())!
-      await page.mouse.move(x + width * from, y + height / 2)
-      await page.mouse.down()
-      await page.mouse.move(x + width * to, y + height / 2, { steps: 5 })
-      const isOfRange = (response: Response) => response.url().includes('from=')
-      await Promise.all([page.waitForResponse(isOfRange), page.mouse.up()])
-      await page.waitForURL(/from=/)
-      const search = new URL(page.url()).searchParams
-      return [search.get('from'), search.get('to')]
-    }
     const today = new Date(new Date().toDateString())
     const shift = (days: number) => new Date(today.getTime() + days * 86_400_000).toISOString()
-    t.same(await dragOver(0.05, 0.4), [shift(-1), shift(0)], 'the first of two days')
+    t.same(await dragOver(page, 0.05, 0.4), [shift(-1), shift(0)], 'the first of two days')
     await page.getByText('No calls match.').waitFor()
     await page.goBack()
-    t.same(await dragOver(0.6, 0.95), [shift(0), shift(1)], 'the second')
+    t.same(await dragOver(page, 0.6, 0.95), [shift(0), shift(1)], 'the second')
     await page.getByRole('slider').first().locator('canvas').waitFor()
     await page.getByRole('table').getByText('broken').first().waitFor()
     const period = page.getByLabel(/^Period/)
@@ -112,7 +98,7 @@ t.test('charts', async (t) => {
     await look('chart-zoomed')
     await link(page, 'Usage').click()
     await page.getByRole('slider').first().locator('canvas').waitFor()
-    const [from = '', to] = await dragOver(0.5, 0.99)
+    const [from = '', to] = await dragOver(page, 0.5, 0.99)
     t.equal(to, shift(1), 'up to today')
     t.ok(shift(-17) < from! && from! < shift(-12), `from the middle of thirty days: ${from}`)
   })

@@ -5,9 +5,9 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { until } from '../support/eventually.ts'
-import { HANDS } from '../support/hands.ts'
+import { HANDS, mouse } from '../support/hands.ts'
 import { borrowService } from '../support/lend-services.ts'
-import { button, heading, link, row, signIn, withEachHand } from './support.ts'
+import { button, chooseFilter, dragOver, heading, link, row, signIn, withEachHand } from './support.ts'
 
 const CONFIG = `# Prices of the spring.
 models:
@@ -37,7 +37,7 @@ t.test('incident', async (t) => {
   const { database } = service
 
   await withEachHand(t, 'incident', async (t, { hand, page, look }) => {
-    const { key, account } = await newCustomer(service)
+    const { key, accountId: account } = await service.newKey('1000000')
     const call = { model: 'shared', max_tokens: 2, messages: [{ role: 'user', content: 'Hello!' }] }
     t.equal((await service.chat(key, call)).status, 200, 'the customer notices nothing')
     // Each hand has an alert of its own.
@@ -66,12 +66,37 @@ t.test('incident', async (t) => {
       return attempts === 1
     })
     await hand.press(link(page, 'All calls'))
-    await hand.write(page.getByLabel('Account id'), account)
-    await hand.press(button(page, 'Apply'))
     const calls = page.getByRole('table', { name: 'All calls' })
+    const choose = (typed: string, name: string) => chooseFilter({ hand, page }, typed, name)
+    await choose(account, `test · ${account}`)
+    await button(page, 'Remove the filter Account: test').waitFor()
     await row(calls, 'standing').first().waitFor()
     await row(calls, '2 attempts').first().waitFor()
+    await page.getByRole('slider').first().locator('canvas').waitFor()
     await look('all-calls')
+    if (hand === mouse) {
+      await dragOver(page, 0.01, 0.2)
+      await page.getByText('No calls match.').waitFor()
+      await page.goBack()
+      const [from = '', to] = await dragOver(page, 0.01, 0.99)
+      t.ok(from! < to!)
+      await row(calls, '2 attempts').first().waitFor()
+      await page.goBack()
+    }
+    await choose('stand', 'standing')
+    await button(page, 'Remove the filter Channel: standing').waitFor()
+    await row(calls, 'standing').first().waitFor()
+    await choose('shar', 'shared')
+    await hand.press(button(page, 'Model: shared'))
+    const not = button(page, 'Remove the filter Model is not: shared')
+    await not.waitFor()
+    await page.getByText('No calls match.').waitFor()
+    await hand.press(not)
+    await row(calls, 'standing').first().waitFor()
+    await choose('600 s', 'Longer than 600 s')
+    await page.getByText('No calls match.').waitFor()
+    await hand.press(button(page, 'Clear'))
+    await row(calls, 'standing').first().waitFor()
 
     await hand.press(link(page, 'Overview'))
     await hand.press(button(row(failing, 'falling'), 'Resume'))
@@ -114,12 +139,6 @@ t.test('incident', async (t) => {
     t.notMatch(await page.getByLabel(service.configPath).inputValue(), 'test"', 'no secret is shown')
   })
 })
-
-async function newCustomer(service: Awaited<ReturnType<typeof borrowService>>) {
-  const { key } = await service.newKey('1000000')
-  const { account } = (await service.database.keys.findCredential(service.database.keys.lookupHash(key)))!
-  return { key, account: account.id }
-}
 
 async function newestCall(service: Awaited<ReturnType<typeof borrowService>>, key: string) {
   const headers = { authorization: `Bearer ${key}` }

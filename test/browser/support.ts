@@ -1,5 +1,5 @@
 /** The people of the stories, and how each of them comes to the console. */
-import type { Locator, Page } from 'playwright-core'
+import type { Locator, Page, Response } from 'playwright-core'
 import type { Test } from 'tap'
 import type { MemberRole } from '../../schemas/accounts/organization.ts'
 import type { InstallationRole } from '../../schemas/management/operation.ts'
@@ -121,6 +121,36 @@ export const heading = (page: Page, name: string): Locator => page.getByRole('he
 /** The row of a table that has this text. */
 export const row = (page: Page | Locator, text: string): Locator =>
   page.getByRole('row').filter({ hasText: text })
+
+/** Chooses a filter of calls by a part of its value and the name that is suggested. */
+export async function chooseFilter(
+  { hand, page }: Pick<Visit, 'hand' | 'page'>,
+  typed: string,
+  name: string,
+): Promise<void> {
+  await hand.write(page.getByRole('combobox', { name: 'Add a filter' }), typed)
+  const option = page.getByRole('option', { name, exact: true })
+  await option.waitFor()
+  if (hand === mouse) return option.click()
+  while ((await option.getAttribute('data-highlighted')) === null) await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+}
+
+/** Drags over a part of the first chart. Returns the range that the page then shows. */
+export async function dragOver(page: Page, from: number, to: number) {
+  const over = page.getByRole('slider').first().locator('.u-over')
+  // Scrolls to it once it is drawn for good.
+  await over.hover()
+  const { x, y, width, height } = (await over.boundingBox())!
+  await page.mouse.move(x + width * from, y + height / 2)
+  await page.mouse.down()
+  await page.mouse.move(x + width * to, y + height / 2, { steps: 5 })
+  const isOfRange = (response: Response) => response.url().includes('from=')
+  await Promise.all([page.waitForResponse(isOfRange), page.mouse.up()])
+  await page.waitForURL(/from=/)
+  const search = new URL(page.url()).searchParams
+  return [search.get('from'), search.get('to')]
+}
 
 const API = '**/api/**'
 

@@ -1,80 +1,32 @@
 /** The calls of all accounts, for operators: each leads to its account's log. */
 import { getRouteApi } from '@tanstack/react-router'
-import { useState } from 'react'
 import type { AnswerOf } from '../api/client.ts'
 import { useGet, useList } from '../api/read.ts'
-import { useChangeSearch } from '../change-search.ts'
-import { readZoneName, toZoneWindow } from '../format.ts'
 import { t } from '../i18n.ts'
-import { Button } from '../ui/button.tsx'
-import { CallsChart, LatencyChart } from '../ui/call-charts.tsx'
-import { Field, Form } from '../ui/form.tsx'
-import { listNames, PageHeader, StatusBadge } from '../ui/states.tsx'
+import { PageHeader, StatusBadge } from '../ui/states.tsx'
 import { type Column, ListPanel } from '../ui/table.tsx'
 import { Money, NONE, TextLink, Time } from '../ui/text.tsx'
-import { describeStatuses } from './calls/query.ts'
-import { Filter, FilterPanel, PeriodFilter, useZoom } from './filters.tsx'
+import { Charts } from './calls/charts.tsx'
+import { Filters } from './calls/filters.tsx'
+import { describeStatuses, toCallQuery } from './calls/query.ts'
 
 const route = getRouteApi('/signed-in/all-calls')
 
 type Call = AnswerOf<'listAllCalls'>['data'][number]
 
-const TYPED = ['account_id', 'channel_id', 'model', 'key_id', 'error_code', 'ref', 'session_id'] as const
-
-/** Typed filters are applied together: each change would be a query. */
-function TypedFilters({ filters }: { readonly filters: Readonly<Record<string, string | undefined>> }) {
-  const change = useChangeSearch()
-  const [typed, setTyped] = useState(() =>
-    Object.fromEntries(TYPED.map((name) => [name, filters[name] ?? ''])),
-  )
-  const labels: Readonly<Record<(typeof TYPED)[number], string>> = {
-    account_id: t('Account id'),
-    channel_id: t('Channel'),
-    model: t('Model'),
-    key_id: t('Key id'),
-    error_code: t('Error code'),
-    ref: t('Request or task id'),
-    session_id: t('Session'),
-  }
-  const apply = () => change(Object.fromEntries(TYPED.map((name) => [name, (typed[name] ?? '').trim()])))
-  return (
-    <Form onSubmit={apply} className="contents">
-      {TYPED.map((name) => (
-        <Field
-          key={name}
-          label={labels[name]}
-          value={typed[name] ?? ''}
-          onText={(text) => setTyped((now) => ({ ...now, [name]: text }))}
-        />
-      ))}
-      <div className="flex items-end">
-        <Button type="submit" kind="primary">
-          {t('Apply')}
-        </Button>
-      </div>
-    </Form>
-  )
-}
-
-function Charts({ filters }: { readonly filters: object }) {
-  const series = useGet('seriesOfAllCalls', { ...filters, timezone: readZoneName() } as never)
-  const points = series.data?.data ?? []
-  const times = points.map(({ at }) => Date.parse(at) / 1000)
-  const onZoom = useZoom()
-  const common = { query: series, times, points, bucketSeconds: series.data?.bucket_seconds, onZoom }
-  return (
-    <div className="mb-4 grid gap-4 lg:grid-cols-2">
-      <CallsChart {...common} title={t('Calls')} />
-      <LatencyChart {...common} />
-    </div>
-  )
-}
+/** Without a choice. */
+const USUAL = { period: 'today' }
 
 export function AllCalls() {
   const { account: _, ...asked } = route.useSearch()
-  const filters = { period: 'today', ...asked }
-  const query = { ...filters, ...toZoneWindow(filters) }
-  const list = useList('listAllCalls', query as never)
+  const filters = { ...USUAL, ...asked }
+  const { account_id: id = '' } = filters
+  const list = useList('listAllCalls', toCallQuery(filters) as never)
+  const account = useGet('showAccount', { id }, { enabled: id !== '', refetchInterval: false }).data
+  const idNames = new Map([
+    ...list.rows.map(({ key_id, key_name }) => [key_id, key_name] as const),
+    [id, account?.name ?? id] as const,
+  ])
   const statuses = describeStatuses()
   const columns: Column<Call>[] = [
     {
@@ -114,22 +66,12 @@ export function AllCalls() {
   return (
     <>
       <PageHeader title={t('All calls')} description={t('The calls of every account, newest first.')} />
-      <FilterPanel>
-        <PeriodFilter value={filters} hasAll />
-        <Filter
-          name="status"
-          label={t('Status')}
-          value={filters.status}
-          options={[
-            ['error,interrupted', t('Failed')],
-            ['error,interrupted,rejected', t('All but success')],
-            ...listNames(statuses),
-          ]}
-        />
-        <TypedFilters key={TYPED.map((name) => asked[name]).join('\n')} filters={asked} />
-      </FilterPanel>
-      <Charts filters={query} />
-      <ListPanel caption={t('All calls')} list={list} columns={columns} empty={t('No calls match.')} />
+      <Filters isWhole filters={filters} usual={USUAL} idNames={idNames} rows={list.rows} />
+      {/* On a small screen the table comes first. */}
+      <div className="flex flex-col gap-4 lg:flex-col-reverse">
+        <ListPanel caption={t('All calls')} list={list} columns={columns} empty={t('No calls match.')} />
+        <Charts isReady={!list.isPending} filters={filters} />
+      </div>
     </>
   )
 }

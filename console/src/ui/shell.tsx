@@ -281,22 +281,23 @@ function LostNotice() {
   )
 }
 
-/** Leaves a page whose user has signed out in another tab, where someone else has signed in. */
-function useLeaving(userId: string): void {
+export function Shell() {
+  const { id: userId } = useSession().user
   const [begun] = useState(userId)
+  // In another tab the user has signed out, and someone else has signed in, who may have no access to what is on the page.
+  const isLeft = userId !== begun
   useEffect(() => {
-    if (userId !== begun) location.assign('/console/')
-  }, [userId, begun])
+    if (isLeft) location.assign('/console/')
+  }, [isLeft])
+  forgetOtherUsers(userId)
+  return isLeft ? null : <Frame />
 }
 
-export function Shell() {
+function Frame() {
   useLanguage()
   const [isOpen, setOpen] = useState(false)
   // Choosing another account resets the page: an amount typed for one must not be saved for another.
   const { account_id } = useAccount()
-  const { id: userId } = useSession().user
-  forgetOtherUsers(userId)
-  useLeaving(userId)
   const isAllowed = useMaySee()
   const palette = usePalette()
   const [hasShortcuts, setShortcuts] = useState(false)

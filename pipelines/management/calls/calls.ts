@@ -104,6 +104,17 @@ async function readSeries(
   }
 }
 
+/** Lists what calls have, in the window that a query names. */
+const readValues = (
+  context: Context,
+  services: CallServices,
+  input: Parameters<typeof readPlace>[2],
+  calls: CallScope,
+) => {
+  const { window } = readPlace(toSearchDeps(context, services), calls.accountId ?? INSTALLATION, input)
+  return services.callLog.listCallValues({ ...calls, ...readFilters({}), ...window })
+}
+
 /** Returns which calls of all accounts an input names. */
 const toInstallationFilter = (input: Partial<Record<'account_id' | 'channel_id' | 'key_id', string>>) => ({
   accountId: input.account_id ?? null,
@@ -144,8 +155,7 @@ export const callOperations = [
   implement(operations.listCallValues, async (context, input, services) => {
     const accountId = input.account_id
     const keyIds = await listVisibleKeys(context, accountId, input.key_id)
-    const { window } = readPlace(toSearchDeps(context, services), accountId, input)
-    return services.callLog.listCallValues({ accountId, keyIds, ...readFilters({}), ...window })
+    return readValues(context, services, input, { accountId, keyIds })
   }),
   implement(operations.listAllCalls, async (context, input, services) => {
     const place = readPlace(toSearchDeps(context, services), INSTALLATION, input)
@@ -173,6 +183,9 @@ export const callOperations = [
   }),
   implement(operations.seriesOfAllCalls, (context, input, services) =>
     readSeries(context, services, input, toInstallationFilter(input)),
+  ),
+  implement(operations.listAllCallValues, (context, input, services) =>
+    readValues(context, services, input, toInstallationFilter(input)),
   ),
   implement(operations.showCall, async (context, { account_id: accountId, id }, { callLog }) => {
     const found = await callLog.findCall({ accountId, keyId: null, id })

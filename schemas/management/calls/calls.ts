@@ -119,16 +119,9 @@ export const seriesOfCalls = operation('seriesOfCalls', {
   allows,
 })
 
-export const listCallValues = operation('listCallValues', {
-  summary:
-    'List what the calls of an account have: models, keys, error codes and sessions, the most frequent first.',
+const window = { period: LOG_FILTERS.period, ...windowFields }
+const values = {
   details: `At most ${CALL_VALUES_PER_FIELD} of each.`,
-  input: z.object({
-    account_id: accountId,
-    key_id: LOG_FILTERS.key_id,
-    period: LOG_FILTERS.period,
-    ...windowFields,
-  }),
   answer: {
     name: 'CallValues',
     schema: z.object({
@@ -139,6 +132,13 @@ export const listCallValues = operation('listCallValues', {
     }),
   },
   scope: 'read',
+} as const
+
+export const listCallValues = operation('listCallValues', {
+  ...values,
+  summary:
+    'List what the calls of an account have: models, keys, error codes and sessions, the most frequent first.',
+  input: z.object({ account_id: accountId, key_id: LOG_FILTERS.key_id, ...window }),
   allows,
 })
 
@@ -171,5 +171,12 @@ export const seriesOfAllCalls = operation('seriesOfAllCalls', {
   input: z.object({ ...installationFilters, timezone }),
   answer: series,
   scope: 'read',
+  allows: 'operators',
+})
+
+export const listAllCallValues = operation('listAllCallValues', {
+  ...values,
+  summary: 'List what the calls of all accounts have, the most frequent first.',
+  input: z.object({ account_id: installationFilters.account_id, ...window }),
   allows: 'operators',
 })

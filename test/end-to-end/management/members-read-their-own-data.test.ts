@@ -76,6 +76,13 @@ t.test('members', async (t) => {
       series.body.data.reduce((sum: number, point: { requests: number }) => sum + point.requests, 0),
       3,
     )
-    t.match(await owner.send('GET', '/installation/calls'), { status: 403 })
+    const values = await operator.send(
+      'GET',
+      `/installation/calls/values?period=today&account_id=${account_id}`,
+    )
+    t.same(values.body.models, ['fast', 'broken'], 'the most frequent first')
+    t.match(values.body, { error_codes: [String], keys: [{ name: 'theirs' }, { name: 'mine' }] })
+    for (const path of ['calls', 'calls/values'])
+      t.match(await owner.send('GET', `/installation/${path}`), { status: 403 })
   })
 })

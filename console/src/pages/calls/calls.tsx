@@ -36,7 +36,7 @@ export function Calls() {
   const { call, live, account: _, ...filters } = route.useSearch()
   const list = useList('listCalls', toListInput(accountId, filters))
   const keys = useKeyNames(filters.key_id !== undefined)
-  const keyNames = useMemo(() => new Map(keys.data?.keys.map(({ id, name }) => [id, name])), [keys.data])
+  const idNames = useMemo(() => new Map(keys.data?.keys.map(({ id, name }) => [id, name])), [keys.data])
   const { fetchNextPage } = list
   const isTailed = live !== undefined && canTail(filters)
   const tail = useTail({ accountId, filters, isOn: isTailed, onGap: () => void list.refetch() })
@@ -86,7 +86,7 @@ export function Calls() {
         }
       />
       <SavedViews page="calls" filters={{ ...filters }} />
-      <Filters filters={filters} keyNames={keyNames} rows={rows} />
+      <Filters filters={filters} idNames={idNames} rows={rows} />
       {/* On a small screen the table comes first. */}
       <div className="flex flex-col gap-4 lg:flex-col-reverse">
         <Panel>

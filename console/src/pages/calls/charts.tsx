@@ -43,18 +43,16 @@ function listSteps({ period_from, period_to, bucket_seconds, data }: CallSeries)
 interface ChartsProps {
   /** The rows of the page come first. */
   readonly isReady: boolean
-  readonly accountId: string
+  /** Default: all accounts. */
+  readonly accountId?: string
   readonly filters: CallFilters
 }
 
 export function Charts({ isReady, accountId, filters }: ChartsProps) {
   const { order: _, ...narrowing } = toCallQuery(filters)
   const onZoom = useZoom()
-  const series = useGet('seriesOfCalls', {
-    account_id: accountId,
-    ...narrowing,
-    timezone: readZoneName(),
-  } as never)
+  const query = { account_id: accountId, ...narrowing, timezone: readZoneName() } as never
+  const series = useGet(accountId === undefined ? 'seriesOfAllCalls' : 'seriesOfCalls', query)
   const shown = useMemo(() => (series.data === undefined ? [] : listSteps(series.data)), [series.data])
   const times = useMemo(() => shown.map(({ at }) => at), [shown])
   const points = shown.map(({ point }) => point)

@@ -7,6 +7,8 @@ import type { CallFilters } from './query.ts'
 /** Returns their names. */
 export const nameChips = () =>
   ({
+    account_id: t('Account'),
+    channel_id: t('Channel'),
     model: t('Model'),
     model_part: t('Model contains'),
     key_id: t('Key'),
@@ -32,6 +34,8 @@ export const printBound = (chip: Bound, value: string): string =>
 
 export interface AddFilterProps {
   readonly filters: CallFilters
+  /** True if the calls are those of all accounts. */
+  readonly isWhole?: boolean
   /** The calls on the page. */
-  readonly rows: readonly LogRow[]
+  readonly rows: readonly (LogRow & { readonly channel_id?: string | null })[]
 }

@@ -1,4 +1,4 @@
-/** The filters of the call log: one row, with suggestions from what the calls have. The URL keeps them. */
+/** The filters of calls: one row, with suggestions from what the calls have. The URL keeps them. */
 import { useNavigate } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
@@ -44,7 +44,9 @@ function AddFilter(props: AddFilterProps) {
   const field = {
     'aria-label': t('Add a filter'),
     'aria-keyshortcuts': '/',
-    placeholder: t('Filter by model, key, error, session or id'),
+    placeholder: props.isWhole
+      ? t('Filter by account, channel, model, error or id')
+      : t('Filter by model, key, error, session or id'),
     className: CONTROL,
   }
   return (
@@ -68,17 +70,17 @@ function AddFilter(props: AddFilterProps) {
 
 interface ChipsProps {
   readonly filters: CallFilters
-  /** Names of keys by their ids. */
-  readonly keyNames: ReadonlyMap<string, string>
+  /** Names of keys and accounts by their ids. */
+  readonly idNames: ReadonlyMap<string, string>
 }
 
-function Chips({ filters, keyNames }: ChipsProps) {
+function Chips({ filters, idNames }: ChipsProps) {
   const change = useChangeSearch()
   const names = nameChips()
   const print = (chip: Chip, value: string): string => {
     if (chip === 'order') return value === 'asc' ? t('Oldest first') : t('Newest first')
     if (chip === 'cost_above' || chip === 'latency_above_ms') return printBound(chip, value)
-    return chip === 'key_id' ? (keyNames.get(value) ?? value) : value
+    return chip === 'key_id' || chip === 'account_id' ? (idNames.get(value) ?? value) : value
   }
   return (Object.keys(names) as Chip[]).map((chip) => {
     const value = filters[chip]
@@ -115,7 +117,12 @@ function Chips({ filters, keyNames }: ChipsProps) {
   })
 }
 
-export function Filters({ filters, keyNames, rows }: ChipsProps & AddFilterProps) {
+interface FiltersProps extends ChipsProps, AddFilterProps {
+  /** What is filtered by without a choice. */
+  readonly usual?: CallFilters
+}
+
+export function Filters({ filters, usual = {}, idNames, ...rest }: FiltersProps) {
   const navigate = useNavigate()
   const clear = () => void navigate({ to: '.', search: ({ account }) => ({ account }) })
   return (
@@ -125,11 +132,15 @@ export function Filters({ filters, keyNames, rows }: ChipsProps & AddFilterProps
         name="status"
         label={t('Status')}
         value={filters.status}
-        options={[['error,interrupted,rejected', t('All but success')], ...listNames(describeStatuses())]}
+        options={[
+          ['error,interrupted', t('Failed')],
+          ['error,interrupted,rejected', t('All but success')],
+          ...listNames(describeStatuses()),
+        ]}
       />
-      <AddFilter filters={filters} rows={rows} />
-      <Chips filters={filters} keyNames={keyNames} />
-      {Object.keys(filters).length > 0 && (
+      <AddFilter filters={filters} {...rest} />
+      <Chips filters={filters} idNames={idNames} />
+      {(Object.keys(filters) as (keyof CallFilters)[]).some((name) => filters[name] !== usual[name]) && (
         <Button kind="quiet" onClick={clear}>
           {t('Clear')}
         </Button>

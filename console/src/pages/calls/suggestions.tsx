@@ -54,17 +54,26 @@ interface SuggestionGroup {
 
 const MAX_SUGGESTIONS = 8
 const MS_PER_SECOND = 1000
-const ID = /^(req|vid|mus|spc|img|ava|voi|asr)_/i
+/** Ids of calls and keys. */
+const IDS: readonly (readonly [Chip, RegExp])[] = [
+  ['ref', /^(req|vid|mus|spc|img|ava|voi|asr)_/i],
+  ['key_id', /^key_/i],
+]
 
 /** Returns what the reader may mean: values that calls have, and parts of names. */
-function useSuggestions({ typed, filters, rows }: SuggestionsProps): SuggestionGroup[] {
+function useSuggestions({ typed, filters, isWhole = false, rows }: SuggestionsProps): SuggestionGroup[] {
   const { account_id, role } = useAccount()
   const { period, from, to } = toCallQuery(filters)
-  const values = useGet('listCallValues', { account_id, period, from, to } as never).data
-  const names = nameChips()
   const text = typed.trim()
-  const has = ({ chip, value, label = value }: Suggestion) =>
-    label.toLowerCase().includes(text.toLowerCase()) && filters[chip] !== value
+  const ofAccount = { account_id: isWhole ? filters.account_id : account_id, period, from, to } as never
+  const values = useGet(isWhole ? 'listAllCallValues' : 'listCallValues', ofAccount).data
+  const once = { enabled: isWhole, refetchInterval: false } as const
+  const accounts = useGet('listAccounts', { search: text, limit: MAX_SUGGESTIONS }, once).data?.data ?? []
+  const channels = useGet('listChannels', {}, once).data?.data ?? []
+  const names = nameChips()
+  const seesKeys = isWhole || role !== 'billing'
+  const has = ({ chip, value, label = '' }: Suggestion) =>
+    `${label}\n${value}`.toLowerCase().includes(text.toLowerCase()) && filters[chip] !== value
   const list = (chip: Chip, all: readonly (string | Suggestion)[]): SuggestionGroup => ({
     value: names[chip],
     items: all
@@ -77,20 +86,24 @@ function useSuggestions({ typed, filters, rows }: SuggestionsProps): SuggestionG
     value: names[chip],
     items: bounds[chip].map((value) => ({ chip, value, label: `${names[chip]} ${printBound(chip, value)}` })),
   })
+  const [idOf] = IDS.find(([, form]) => form.test(text)) ?? []
   const parts: Suggestion[] =
     text === ''
       ? []
-      : ID.test(text)
-        ? [{ chip: 'ref', value: text }]
+      : idOf !== undefined
+        ? [{ chip: idOf, value: text }]
         : [
             { chip: 'model_part', value: text, label: t('Model contains “{text}”', { text }) },
-            ...(role === 'billing'
-              ? []
-              : [{ chip: 'key_part', value: text, label: t('Key contains “{text}”', { text }) } as const]),
+            ...(seesKeys
+              ? [{ chip: 'key_part', value: text, label: t('Key contains “{text}”', { text }) } as const]
+              : []),
+            { chip: 'session_id', value: text, label: t('Session is “{text}”', { text }) },
           ]
   // The newest calls reach the sums after a second; the page has them already.
-  const join = (chip: 'model' | 'error_code' | 'session_id', counted: readonly string[] = []) =>
-    list(chip, [...new Set([...counted, ...rows.flatMap((row) => row[chip] ?? [])])])
+  const join = (
+    chip: 'channel_id' | 'model' | 'error_code' | 'session_id',
+    counted: readonly string[] = [],
+  ) => list(chip, [...new Set([...counted, ...rows.flatMap((row) => row[chip] ?? [])])])
   const keyNames = new Map([
     ...(values?.keys ?? []).map(({ id, name }) => [id, name] as const),
     ...rows.map(({ key_id, key_name }) => [key_id, key_name] as const),
@@ -98,8 +111,16 @@ function useSuggestions({ typed, filters, rows }: SuggestionsProps): SuggestionG
   const keys = [...keyNames].map(([value, label]) => ({ chip: 'key_id', value, label }) as const)
   const groups = [
     { value: t('Search'), items: parts },
+    list(
+      'account_id',
+      accounts.map(({ id, name }) => ({ chip: 'account_id', value: id, label: `${name} · ${id}` })),
+    ),
+    join(
+      'channel_id',
+      channels.map(({ id }) => id),
+    ),
     join('model', values?.models),
-    list('key_id', role === 'billing' ? [] : keys),
+    list('key_id', seesKeys ? keys : []),
     join('error_code', values?.error_codes),
     join('session_id', values?.session_ids),
     listBounds('latency_above_ms'),
