@@ -75,7 +75,7 @@ export function useFields<Values extends object>(draft: string | null, initial: 
       if (draft !== null) storeDraft(draft, null)
       setState((now) => ({ ...now, values: now.saved, isRestored: false }))
     },
-    /** In place of `keep`, for a form that begins anew once it is sent, unless its user has typed since then. */
+    /** Use it instead of `keep` in a form that is emptied after it is sent, unless its user has typed since. */
     restart: () => {
       dropSent()
       setState((now) => ({
