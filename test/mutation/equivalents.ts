@@ -81,6 +81,11 @@ const GROUPS: readonly EquivalentGroup[] = [
   },
   {
     file: 'src/core/pricing/estimate.ts',
+    why: 'without a tier the second charge is the first one again; it only takes longer',
+    mutants: [['tier === undefined', 'false']],
+  },
+  {
+    file: 'src/core/pricing/estimate.ts',
     why: 'an equal charge is as dear',
     mutants: [['charge > most', 'charge >= most']],
   },
