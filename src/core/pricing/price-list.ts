@@ -105,8 +105,5 @@ function parseList(text: string): unknown {
   }
 }
 
-/** Returns the prices in credits. @param perUsd credits for a US dollar */
-export const inCredits = (prices: ListedPrices, perUsd: Rate): ListedPrices =>
-  Object.fromEntries(
-    Object.entries(prices).map(([name, rate]) => [name, divideHalfUp(rate * perUsd, ONE_RATE)]),
-  ) as unknown as ListedPrices
+/** Returns a price in credits. @param perUsd credits for a US dollar */
+export const toCredits = (price: Rate, perUsd: Rate): Rate => divideHalfUp(price * perUsd, ONE_RATE)
