@@ -54,7 +54,7 @@ function listComparedPrograms(): Table {
   }
 }
 
-/** A section's claims with what came of their commands when they were last run. */
+/** A section's claims, with the results of the last runs of their commands. */
 function listProofs(section: string): Table {
   const records = readRecords()
   const rows = listClaims()

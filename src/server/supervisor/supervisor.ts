@@ -13,7 +13,7 @@ import { describeTlsFailure } from '../../core/tls-failure.ts'
 import { type DataDirLock, lockDataDir } from '../../embedded/data-dir.ts'
 import type { EngineEvent, EngineName } from '../../embedded/engine.ts'
 import { readServicePassword } from '../../embedded/postgres/postgres.ts'
-import { namePaymentWebhook } from '../../embedded/simulator.ts'
+import { registerPaymentWebhook } from '../../embedded/simulator.ts'
 import { type EmbeddedEngines, startEmbedded } from '../../embedded/start.ts'
 import { findTlsProblem } from '../../http/certificate.ts'
 import type { TextServer } from '../../http/text-server.ts'
@@ -206,7 +206,7 @@ class Service {
     const scheme = settings.tls === null ? 'http' : 'https'
     const baseUrl = hasGateway ? localUrl(settings.host, port, scheme) : null
     if (boot.hasSimulatedCards && baseUrl !== null)
-      await namePaymentWebhook(boot.simulatorUrl!, baseUrl, this.#simulatedSecret)
+      await registerPaymentWebhook(boot.simulatorUrl!, baseUrl, this.#simulatedSecret)
     const { signInToken, ...firstFacts } = first
     // By name: browsers take no passkeys at an address.
     const consoleBase = settings.publicUrl ?? baseUrl?.replace('//127.0.0.1:', '//localhost:')
