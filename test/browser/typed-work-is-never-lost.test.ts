@@ -88,7 +88,7 @@ t.test('typed work', async (t) => {
       t.equal((await database.accounts.show(account.id)).wallet.balance, 500_000_000n)
       await button(await ask(), 'Book it').click()
       await first.waitFor({ state: 'detached' })
-      await until('the form begins anew', async () => (await reason.inputValue()) === '')
+      await until('the form is empty again', async () => (await reason.inputValue()) === '')
       t.equal(await credits.inputValue(), '')
       t.equal((await database.accounts.show(account.id)).wallet.balance, 1_000_000_000n)
     }),
