@@ -54,7 +54,7 @@ function listComparedPrograms(): Table {
   }
 }
 
-/** A section's claims with what came of their commands when they were last run. */
+/** Returns the claims of a section, each with the last result of its command. */
 function listProofs(section: string): Table {
   const records = readRecords()
   const rows = listClaims()
