@@ -54,7 +54,7 @@ function listComparedPrograms(): Table {
   }
 }
 
-/** A section's claims, with the results of the last runs of their commands. */
+/** Returns the claims of a section, each with the last result of its command. */
 function listProofs(section: string): Table {
   const records = readRecords()
   const rows = listClaims()

@@ -40,7 +40,7 @@ export function taskListQuery(kind: TaskKind) {
       .describe('next_cursor of the page before; empty for the first page.'),
     limit: queryNumber(1, TASK_LIST_MAX)
       .prefault(String(TASK_LIST_DEFAULT))
-      .describe(`At most so many, 1 to ${TASK_LIST_MAX}; the newest.`),
+      .describe(`How many tasks to list at most, 1 to ${TASK_LIST_MAX}, the newest first.`),
     status: commaList(makeWordSchema(words))
       .prefault(ALL_STATUSES)
       .describe(`Comma-separated: ${words.join(', ')}. Default: all.`),

@@ -1,4 +1,4 @@
-/** The colors of series that stand in one chart differ for people with each kind of color blindness, in both themes. */
+/** People with each kind of color blindness can tell the series of a chart apart, in both themes. */
 import type { CDPSession, Page } from 'playwright-core'
 import t from 'tap'
 import { withPage } from '../support/browser.ts'
@@ -31,7 +31,7 @@ function toLab(rgb: readonly number[]): Lab {
   return [116 * y - 16, 500 * (x - y), 200 * (y - z)]
 }
 
-const cosOf = (degrees: number): number => Math.cos((degrees * Math.PI) / 180)
+const computeCosine = (degrees: number): number => Math.cos((degrees * Math.PI) / 180)
 
 /** Returns how different two colors look, by CIEDE2000. */
 function differ([l1, a1, b1]: Lab, [l2, a2, b2]: Lab): number {
@@ -47,12 +47,18 @@ function differ([l1, a1, b1]: Lab, [l2, a2, b2]: Lab): number {
   const hue = isFar ? (h1 + h2 + 360) / 2 : (h1 + h2) / 2
   const [l, c] = [(l1 + l2) / 2, (c1 + c2) / 2]
   const t =
-    1 - 0.17 * cosOf(hue - 30) + 0.24 * cosOf(2 * hue) + 0.32 * cosOf(3 * hue + 6) - 0.2 * cosOf(4 * hue - 63)
+    1 -
+    0.17 * computeCosine(hue - 30) +
+    0.24 * computeCosine(2 * hue) +
+    0.32 * computeCosine(3 * hue + 6) -
+    0.2 * computeCosine(4 * hue - 63)
   const byLightness = (l2 - l1) / (1 + (0.015 * (l - 50) ** 2) / Math.sqrt(20 + (l - 50) ** 2))
   const byChroma = (c2 - c1) / (1 + 0.045 * c)
   const byHue = (2 * Math.sqrt(c1 * c2) * Math.sin((turn * Math.PI) / 360)) / (1 + 0.015 * c * t)
   const rotation =
-    -2 * Math.sqrt(c ** 7 / (c ** 7 + 25 ** 7)) * cosOf(90 - 60 * Math.exp(-(((hue - 275) / 25) ** 2)))
+    -2 *
+    Math.sqrt(c ** 7 / (c ** 7 + 25 ** 7)) *
+    computeCosine(90 - 60 * Math.exp(-(((hue - 275) / 25) ** 2)))
   return Math.sqrt(byLightness ** 2 + byChroma ** 2 + byHue ** 2 + rotation * byChroma * byHue)
 }
 

@@ -79,7 +79,7 @@ t.test('operator', async (t) => {
     await drawer.getByText('the answer was empty').waitFor()
     const { wallet } = await database.accounts.show(account.id)
     t.equal(wallet.balance, 250_000_100n)
-    t.equal(await drawer.getByLabel('Credits', { exact: true }).inputValue(), '', 'the form begins anew')
+    t.equal(await drawer.getByLabel('Credits', { exact: true }).inputValue(), '', 'the form is empty again')
     const [act] = await database.auditRecord.list({ accountId: account.id, limit: 1 })
     t.match(act, { action: 'wallet.adjustment', actor: /^user:usr_/ })
     await hand.write(drawer.getByLabel('Credits', { exact: true }), '-2000000')

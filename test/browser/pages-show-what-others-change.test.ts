@@ -395,8 +395,8 @@ t.test('live pages', async (t) => {
     }),
   )
 
-  await t.test('a page that is looked at again shows what another tab has changed', (t) =>
-    withPage(t, 'looked at again', async (page) => {
+  await t.test('a tab that its user returns to shows what another tab has changed', (t) =>
+    withPage(t, 'returns to a tab', async (page) => {
       const user = await signIn(service, page, { name: 'Tom', role: 'operator' })
       const { id } = await newOrganization(service, { name: 'Tabs' }, user)
       const other = await page.context().newPage()

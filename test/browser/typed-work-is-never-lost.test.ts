@@ -38,19 +38,16 @@ t.test('typed work', async (t) => {
         await page.goto(`${service.baseUrl}/console${path}`)
         const field = page.getByLabel('Name', { exact: true })
         const save = button(page, 'Save').first()
-        let release = () => {}
-        const held = new Promise<void>((resolve) => {
-          release = resolve
-        })
+        const held = Promise.withResolvers<void>()
         await page.route(API, async (route) => {
-          if (route.request().method() !== 'GET') await held
+          if (route.request().method() !== 'GET') await held.promise
           await route.fallback()
         })
         await field.fill(name)
         const saved = page.waitForResponse((response) => response.request().method() !== 'GET')
         await save.click()
         await field.fill(`${name} later`)
-        release()
+        held.resolve()
         await saved
         await page.waitForResponse((response) => response.request().method() === 'GET')
         await page.unroute(API)
@@ -91,7 +88,7 @@ t.test('typed work', async (t) => {
       t.equal((await database.accounts.show(account.id)).wallet.balance, 500_000_000n)
       await button(await ask(), 'Book it').click()
       await first.waitFor({ state: 'detached' })
-      await until('the form begins anew', async () => (await reason.inputValue()) === '')
+      await until('the form is empty again', async () => (await reason.inputValue()) === '')
       t.equal(await credits.inputValue(), '')
       t.equal((await database.accounts.show(account.id)).wallet.balance, 1_000_000_000n)
     }),

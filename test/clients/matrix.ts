@@ -40,7 +40,7 @@ export interface Seen {
   readonly error: { readonly name: string; readonly status: number | null; readonly message: string } | null
 }
 
-/** What came of one client in one scenario. */
+/** The result of one client in one scenario. */
 export interface Outcome {
   readonly client: Client
   readonly scenario: Scenario
@@ -134,7 +134,7 @@ async function runDriver(
   })
   const [program = '', ...args] = [...endWithUs('SIGKILL'), ...command]
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-clients-'))
-  // In a group of its own, with which all that it started is ended.
+  // Its own process group: to end the group ends everything that it started.
   const child = spawn(program, args, { env: { ...env, TMPDIR: folder }, detached: true })
   const endGroup = () => {
     try {

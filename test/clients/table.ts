@@ -55,7 +55,7 @@ const isRow = (client: Client, line: string): boolean =>
 
 const splitCells = (line: string): string[] => line.slice(2, -3).split(' | ')
 
-/** Returns a row of its own for each protocol of a row. */
+/** Splits a row into one row per protocol. */
 function splitRow(line: string): string[] {
   if (!line.startsWith('| `')) return [line]
   const [client = '', protocols = '', ...cells] = splitCells(line)

@@ -69,7 +69,7 @@ const SHARED = [
   'test/src/storage',
   'test/src/upstream',
 ]
-/** They take longest: each begins at once, in a process of its own. */
+/** They take longest: each starts at once, in its own process. */
 const ALONE = [
   'test/pipelines/call-log/copy.test.ts',
   'test/src/cli/processes.test.ts',
@@ -138,9 +138,9 @@ async function prepareBrowserTests(): Promise<void> {
 function groupByProcess(files: readonly string[]): string[][] {
   const first = ALONE.filter((file) => files.includes(file)).map((file) => [file])
   const others = files.filter((file) => !ALONE.includes(file))
-  const folderOf = (file: string) =>
+  const findFolder = (file: string) =>
     isIn(UNIT, file) ? dirname(file) : SHARED.find((folder) => isIn([folder], file))
-  const groups = Map.groupBy(others, (file) => folderOf(file) ?? file)
+  const groups = Map.groupBy(others, (file) => findFolder(file) ?? file)
   return [...first, ...[...groups.values()].sort((a, b) => b.length - a.length)]
 }
 

@@ -1,4 +1,4 @@
-/** Additions of commands to their operations: what they ask, files, options of their own, other answers. */
+/** What commands add to their operations: questions, files, options, other answers. */
 import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
 import { printCursor } from '../../../pipelines/management/page.ts'

@@ -9,11 +9,11 @@ export function childrenOf(supervisor: number, role: Role): number[] {
     .split(' ')
     .filter((pid) => pid !== '')
     .map(Number)
-    .filter((pid) => rolesOf(pid).includes(role))
+    .filter((pid) => readRoles(pid).includes(role))
 }
 
-/** A child names itself in place of its command line once it has begun. One may have two roles. */
-function rolesOf(pid: number): string[] {
+/** A child overwrites its command line with its name once it has started. It may have two roles. */
+function readRoles(pid: number): string[] {
   const line = readText(`/proc/${pid}/cmdline`)
   return /(?:--role=|tollgate: )([\w+]+)/.exec(line)?.[1]?.split('+') ?? []
 }

@@ -45,7 +45,7 @@ const totals = (balance: bigint, more: Partial<WalletTotals> = {}): WalletTotals
   ...more,
 })
 const wallet = (balance: bigint, more: Partial<WalletTotals> = {}) => new WalletView(totals(balance, more))
-const budgetOf = (amount: bigint, more: Partial<Budget> = {}) =>
+const makeBudget = (amount: bigint, more: Partial<Budget> = {}) =>
   new BudgetView({
     budget: {
       ...{ id: 'bud_a', accountId: 'acc_a', scope: 'key', subjectId: 'key_a', amount },
@@ -55,7 +55,7 @@ const budgetOf = (amount: bigint, more: Partial<Budget> = {}) =>
     totals: totals(amount, { accountId: `bud_a@${MIDNIGHT}` }),
   })
 
-const callerOf = (known: Partial<KnownKey>, headers: Readonly<Record<string, string>> = {}): Caller => ({
+const makeCaller = (known: Partial<KnownKey>, headers: Readonly<Record<string, string>> = {}): Caller => ({
   known: knownKey(known),
   request: gatewayRequest({
     submittedAt: NOON,
@@ -63,10 +63,10 @@ const callerOf = (known: Partial<KnownKey>, headers: Readonly<Record<string, str
     hasHeader: (name) => name in headers,
   }),
 })
-const callOf = (...of: Parameters<typeof callerOf>): AuthenticatedCall & { ended: () => void } => {
+const makeCall = (...of: Parameters<typeof makeCaller>): AuthenticatedCall & { ended: () => void } => {
   const teardowns: (() => void)[] = []
   return {
-    ...callerOf(...of),
+    ...makeCaller(...of),
     ends: { add: (teardown) => void teardowns.push(teardown), hold() {}, release() {} },
     ended: () => {
       for (const teardown of teardowns) teardown()
@@ -75,7 +75,7 @@ const callOf = (...of: Parameters<typeof callerOf>): AuthenticatedCall & { ended
 }
 
 /** Returns what it throws, in words; "nothing" where it does not. */
-function refusalOf(work: () => unknown): string {
+function catchRefusal(work: () => unknown): string {
   try {
     work()
     return 'nothing'
@@ -90,7 +90,7 @@ const CAP_REFUSAL =
 
 t.test('refusal of a balance has its numbers', async (t) => {
   // A 402 says what the call may cost and what the account has, to keys that may read the balance.
-  const messageOf = (kind: KeyKind, balance: string, amount: string | null) => {
+  const readMessage = (kind: KeyKind, balance: string, amount: string | null) => {
     const known = { key: { kind }, view: { balance: parseCredits(balance) } }
     return insufficientBalance(known as never, amount === null ? null : parseCredits(amount)).message
   }
@@ -100,18 +100,18 @@ t.test('refusal of a balance has its numbers', async (t) => {
     const end = 'Please top up and try again'
     for (const kind of ['console', 'employee'] as const) {
       t.equal(
-        messageOf(kind, '0.5', '0.655'),
+        readMessage(kind, '0.5', '0.655'),
         `${start}: it may cost up to 0.655 credits, and the balance is 0.5 credits. ${end}, or ask for less.`,
       )
       t.equal(
-        messageOf(kind, '10', '4'),
+        readMessage(kind, '10', '4'),
         `${start}: it may cost up to 4 credits, and the balance is 10 credits, part of which calls under way reserve. ${end}, or ask for less.`,
       )
-      t.match(messageOf(kind, '4', '4'), 'the balance is 4 credits, part of which calls under way reserve')
-      t.equal(messageOf(kind, '-0.2', null), `${start}: it is -0.2 credits. ${end}.`)
+      t.match(readMessage(kind, '4', '4'), 'the balance is 4 credits, part of which calls under way reserve')
+      t.equal(readMessage(kind, '-0.2', null), `${start}: it is -0.2 credits. ${end}.`)
     }
-    t.equal(messageOf('agent', '0.5', '0.655'), `${start}. ${end}.`, 'no more than its holder may know')
-    t.equal(messageOf('agent', '0', null), `${start}. ${end}.`)
+    t.equal(readMessage('agent', '0.5', '0.655'), `${start}. ${end}.`, 'no more than its holder may know')
+    t.equal(readMessage('agent', '0', null), `${start}. ${end}.`)
   })
 })
 
@@ -148,19 +148,19 @@ t.test('a cap and a budget leave what calls in flight do not reserve', async (t)
 
 t.test('a wallet, a cap and budgets before a call', async (t) => {
   t.test('anything above nothing is enough to read a request', async (t) => {
-    const refusal = (known: Partial<KnownKey>) => refusalOf(() => assertBalance(callerOf(known)))
+    const refusal = (known: Partial<KnownKey>) => catchRefusal(() => assertBalance(makeCaller(known)))
     t.equal(refusal({ view: wallet(1n) }), 'nothing')
     for (const balance of [0n, -1n]) t.match(refusal({ view: wallet(balance) }), /balance is insufficient/)
     t.equal(refusal({ cap: wallet(1n) }), 'nothing')
     t.equal(refusal({ cap: wallet(0n) }), CAP_REFUSAL)
-    t.equal(refusal({ budgets: [budgetOf(1n)] }), 'nothing')
-    t.match(refusal({ budgets: [budgetOf(1n), budgetOf(0n)] }), /daily budget of this API key/)
+    t.equal(refusal({ budgets: [makeBudget(1n)] }), 'nothing')
+    t.match(refusal({ budgets: [makeBudget(1n), makeBudget(0n)] }), /daily budget of this API key/)
   })
 
   t.test('a hold fits what is free: calls in flight count where they reserve', async (t) => {
     const refusal = (hold: bigint, known: Partial<KnownKey>, reserve_in_flight = true) => {
       const config = configFile.parse({ wallet: { reserve_in_flight } })
-      return refusalOf(() => assertFunds(callerOf(known), hold, config, () => ' for a film'))
+      return catchRefusal(() => assertFunds(makeCaller(known), hold, config, () => ' for a film'))
     }
     const busy = wallet(10n)
     busy.admit(4n, true)
@@ -169,14 +169,14 @@ t.test('a wallet, a cap and budgets before a call', async (t) => {
     t.equal(refusal(10n, { view: busy }, false), 'nothing')
     t.match(refusal(11n, { view: busy }, false), /balance is insufficient/)
     t.equal(refusal(7n, { cap: busy }), CAP_REFUSAL)
-    const unexplained = () => assertFunds(callerOf({ view: busy }), 7n, configFile.parse({}))
-    t.match(refusalOf(unexplained), /up to 0.00000007 credits, and the balance/)
-    t.match(refusal(7n, { budgets: [budgetOf(6n)] }), /leaves too little/)
+    const unexplained = () => assertFunds(makeCaller({ view: busy }), 7n, configFile.parse({}))
+    t.match(catchRefusal(unexplained), /up to 0.00000007 credits, and the balance/)
+    t.match(refusal(7n, { budgets: [makeBudget(6n)] }), /leaves too little/)
   })
 
   t.test('a refusal of a budget says whose it is, and when it begins again', async (t) => {
     const refusal = (more: Partial<Budget>) =>
-      refusalOf(() => assertBalance(callerOf({ budgets: [budgetOf(0n, more)] })))
+      catchRefusal(() => assertBalance(makeCaller({ budgets: [makeBudget(0n, more)] })))
     const resets =
       'It resets at 2026-11-25T00:00:00.000Z. Wait until then, or ask an owner of the account to raise it.'
     t.equal(
@@ -184,9 +184,9 @@ t.test('a wallet, a cap and budgets before a call', async (t) => {
       `quota_exceeded: The weekly budget of the member who uses this API key (0 credits, bud_a) leaves too little for this call. ${resets}`,
     )
     t.match(refusal({ period: 'month', scope: 'account' }), 'The monthly budget of the account (0 credits')
-    const { budget } = budgetOf(0n)
+    const { budget } = makeBudget(0n)
     const last = new BudgetView({ budget, starts: [MIDNIGHT], totals: totals(0n) })
-    const late = refusalOf(() => assertBalance(callerOf({ budgets: [last] })))
+    const late = catchRefusal(() => assertBalance(makeCaller({ budgets: [last] })))
     t.match(late, 'for this call. It resets at the end of its period.')
     const reserved = toSpendFailure({ by: 'budget', budget, resetsAt: NOON }, ' (up to 7 credits)')
     t.match(reserved.message, 'for this call (up to 7 credits). It resets at 2026-11-24T12:00:00.000Z.')
@@ -198,7 +198,7 @@ t.test('a wallet, a cap and budgets before a call', async (t) => {
 
   t.test('an estimate is reserved within all limits or within none', async (t) => {
     const cap = wallet(10n)
-    const [roomy, tight] = [budgetOf(10n), budgetOf(5n)]
+    const [roomy, tight] = [makeBudget(10n), makeBudget(5n)]
     const limits = { cap, budgets: [roomy, tight] }
     const inFlight = () => [cap.inFlight, roomy.at(NOON).inFlight, tight.at(NOON).inFlight]
     t.equal(admitWithinLimits({ cap: null, budgets: [] }, 5n, NOON), null)
@@ -237,7 +237,7 @@ t.test('a wallet, a cap and budgets before a call', async (t) => {
         return answer
       },
     })
-    const keyed = callOf({ view: wallet(0n) }, { 'idempotency-key': 'k' })
+    const keyed = makeCall({ view: wallet(0n) }, { 'idempotency-key': 'k' })
     const asked = records(true)
     t.equal(await checkUnlessRepeated(asked, keyed, assertBalance), keyed)
     t.same(asked.asked, ['account:acc_a k'])
@@ -245,13 +245,13 @@ t.test('a wallet, a cap and budgets before a call', async (t) => {
       await t.rejects(checkUnlessRepeated(other, keyed, assertBalance) as Promise<unknown>, {
         code: 'quota_exceeded',
       })
-    const unkeyed = callOf({ view: wallet(0n) })
+    const unkeyed = makeCall({ view: wallet(0n) })
     const none = records(true)
     await t.rejects(checkUnlessRepeated(none, unkeyed, assertBalance) as Promise<unknown>, {
       code: 'quota_exceeded',
     })
     t.same(none.asked, [])
-    const rich = callOf({ view: wallet(1n) })
+    const rich = makeCall({ view: wallet(1n) })
     t.equal(checkUnlessRepeated(none, rich, assertBalance), rich, 'at once')
     t.equal(requireBalance(none)(rich), rich)
     t.ok(requireBalance(none)(keyed) instanceof Observable)
@@ -259,7 +259,7 @@ t.test('a wallet, a cap and budgets before a call', async (t) => {
 })
 
 t.test('the balance of a key', async (t) => {
-  const shown = (known: Partial<KnownKey>) => showBalance({ ...callOf(known) })
+  const shown = (known: Partial<KnownKey>) => showBalance({ ...makeCall(known) })
   const view = new WalletView(
     totals(parseCredits('10'), { held: parseCredits('2'), used: parseCredits('3') }),
   )
@@ -284,7 +284,7 @@ t.test('the balance of a key', async (t) => {
     const cap = new WalletView(totals(parseCredits('6'), { used: parseCredits('4') }))
     cap.end(0n, parseCredits('1'))
     t.same(shown({ view, cap }), { ...account, spend_cap: '10', spent: '5' })
-    const budget = budgetOf(parseCredits('7'))
+    const budget = makeBudget(parseCredits('7'))
     budget.at(NOON).end(0n, parseCredits('2'))
     const row = { id: 'bud_a', scope: 'key', amount: '7', spent: '2', period: 'day', timezone: 'UTC' }
     t.same(shown({ view, budgets: [budget] }), {
@@ -302,7 +302,7 @@ t.test('the balance of a key', async (t) => {
 
 t.test('the highest price of a call', async (t) => {
   const read = (maxPrice: bigint | null, header = '') =>
-    readMaxPrice(callerOf({ key: apiKey({ maxPrice }) }, { 'x-max-price': header }))
+    readMaxPrice(makeCaller({ key: apiKey({ maxPrice }) }, { 'x-max-price': header }))
 
   t.test('is that of the key or of the header, whichever is less', async (t) => {
     t.same([read(null), read(5n)], [null, 5n])
@@ -312,7 +312,7 @@ t.test('the highest price of a call', async (t) => {
     )
     for (const text of ['0', '-1', 'much', '1e3', '0.0'])
       t.match(
-        refusalOf(() => read(null, text)),
+        catchRefusal(() => read(null, text)),
         /^invalid_request: X-Max-Price/,
         text,
       )
@@ -320,8 +320,8 @@ t.test('the highest price of a call', async (t) => {
 
   t.test('refuses a call that may cost more', async (t) => {
     const refusal = (maxPrice: bigint | null, estimate: bigint, kind: 'console' | 'agent' = 'console') =>
-      refusalOf(() =>
-        assertPrice(callerOf({ key: apiKey({ kind }) }), maxPrice, estimate, () => ', for a reason'),
+      catchRefusal(() =>
+        assertPrice(makeCaller({ key: apiKey({ kind }) }), maxPrice, estimate, () => ', for a reason'),
       )
     t.same([refusal(null, 9n), refusal(9n, 9n), refusal(9n, 8n)], ['nothing', 'nothing', 'nothing'])
     t.equal(
@@ -334,7 +334,7 @@ t.test('the highest price of a call', async (t) => {
       'invalid_request: The call may cost more than its key allows for one call.',
     )
     t.match(
-      refusalOf(() => assertPrice(callerOf({}), 8n, 9n)),
+      catchRefusal(() => assertPrice(makeCaller({}), 8n, 9n)),
       '0.00000009 credits, and at most',
     )
   })
@@ -342,7 +342,7 @@ t.test('the highest price of a call', async (t) => {
 
 t.test('limits of a key and of its account', async (t) => {
   /** Says of each subject what a test has for it. */
-  function accessOf(decisions: Readonly<Record<string, object>>, limits: object = {}) {
+  function makeAccess(decisions: Readonly<Record<string, object>>, limits: object = {}) {
     const released: unknown[] = []
     const asked: string[] = []
     const access = {
@@ -367,7 +367,7 @@ t.test('limits of a key and of its account', async (t) => {
     } as Pick<CallAccess, 'limiter' | 'catalog'> as CallAccess
     return { access, released, asked }
   }
-  const limitsOf = (requestsPerMinute: number | null, concurrency: number | null): Limits => ({
+  const makeLimits = (requestsPerMinute: number | null, concurrency: number | null): Limits => ({
     ...{ requestsPerMinute, concurrency },
   })
   /** Returns the headers of the call, and the refusal, as far as there is one. */
@@ -396,16 +396,16 @@ t.test('limits of a key and of its account', async (t) => {
     return { headers, refusal, isDone }
   }
   const keyed = (limits: Limits | null, account: object = {}) =>
-    callOf({ key: apiKey({ limits }), account: accountOf(account) })
+    makeCall({ key: apiKey({ limits }), account: accountOf(account) })
   const limited = (access: CallAccess) => rateLimit<AuthenticatedCall>(access)
 
   t.test('without any a call costs nothing here', async (t) => {
-    t.same(decide(limited, accessOf({}).access, keyed(null)), { isFree: true })
+    t.same(decide(limited, makeAccess({}).access, keyed(null)), { isFree: true })
   })
 
   t.test('those of the account, of the configuration in its place, and of the key', async (t) => {
     const subjects = (limits: Limits | null, account: object, config: object = {}) => {
-      const { access, asked } = accessOf({}, config)
+      const { access, asked } = makeAccess({}, config)
       decide(limited, access, keyed(limits, account))
       return asked
     }
@@ -414,12 +414,12 @@ t.test('limits of a key and of its account', async (t) => {
     t.same(subjects(null, { requestsPerMinute: 5 }, { requests_per_minute: 7, concurrency: 3 }), [
       'acc_a 5 3',
     ])
-    t.same(subjects(limitsOf(4, 2), {}), ['calls key_a 4 2'])
-    t.same(subjects(limitsOf(4, null), {}, { concurrency: 3 }), ['calls key_a 4 null', 'acc_a null 3'])
+    t.same(subjects(makeLimits(4, 2), {}), ['calls key_a 4 2'])
+    t.same(subjects(makeLimits(4, null), {}, { concurrency: 3 }), ['calls key_a 4 null', 'acc_a null 3'])
   })
 
   t.test('headers say what is left of the tighter one in each dimension', async (t) => {
-    const call = keyed(limitsOf(60, 4), { requestsPerMinute: 100, concurrency: 8 })
+    const call = keyed(makeLimits(60, 4), { requestsPerMinute: 100, concurrency: 8 })
     const minute = (limit: string, remaining: string, reset: string) => ({
       ...{ 'x-ratelimit-limit': limit, 'x-ratelimit-remaining': remaining, 'x-ratelimit-reset': reset },
       ...{ 'x-ratelimit-limit-requests': limit, 'x-ratelimit-remaining-requests': remaining },
@@ -429,7 +429,7 @@ t.test('limits of a key and of its account', async (t) => {
       ...{ 'x-ratelimit-limit-concurrency': limit, 'x-ratelimit-remaining-concurrency': remaining },
     })
     const headers = (key: object, account: object, of = call) =>
-      decide(limited, accessOf({ 'calls key_a': key, acc_a: account }).access, of).headers
+      decide(limited, makeAccess({ 'calls key_a': key, acc_a: account }).access, of).headers
     t.same(
       headers(
         { remainingRequests: 5, resetMs: 1_001, remainingConcurrency: 3 },
@@ -445,21 +445,21 @@ t.test('limits of a key and of its account', async (t) => {
       { ...minute('60', '4', '2'), ...slots('4', '1') },
       'of equal ones that which takes longer',
     )
-    const apart = keyed(limitsOf(null, 4), { requestsPerMinute: 100 })
+    const apart = keyed(makeLimits(null, 4), { requestsPerMinute: 100 })
     t.same(headers({ remainingRequests: 0 }, { remainingConcurrency: 0 }, apart), {
       ...minute('100', '9', '1'),
       ...slots('4', '9'),
     })
-    t.same(headers({}, {}, keyed(limitsOf(60, null))), minute('60', '9', '1'))
-    t.same(headers({}, {}, keyed(limitsOf(null, 4))), slots('4', '9'))
+    t.same(headers({}, {}, keyed(makeLimits(60, null))), minute('60', '9', '1'))
+    t.same(headers({}, {}, keyed(makeLimits(null, 4))), slots('4', '9'))
   })
 
   t.test('a refusal names the limit that is to be waited for longest', async (t) => {
-    const call = keyed(limitsOf(60, 4), { requestsPerMinute: 100, concurrency: 8 })
+    const call = keyed(makeLimits(60, 4), { requestsPerMinute: 100, concurrency: 8 })
     const refusal = (key: object, account: object) => {
       const { refusal, isDone } = decide(
         limited,
-        accessOf({ 'calls key_a': key, acc_a: account }).access,
+        makeAccess({ 'calls key_a': key, acc_a: account }).access,
         call,
       )
       t.notOk(isDone)
@@ -485,41 +485,44 @@ t.test('limits of a key and of its account', async (t) => {
   })
 
   t.test('what goes before the refusal of a limit', async (t) => {
-    const { access } = accessOf({ 'calls key_a': { refusedBy: 'requests' } })
+    const { access } = makeAccess({ 'calls key_a': { refusedBy: 'requests' } })
     const assert = (poor: AuthenticatedCall) => assertBalance(poor)
     const refusal = (view: WalletView) =>
       decide(
         (by) => rateLimit<AuthenticatedCall>(by, assert),
         access,
-        callOf({ key: apiKey({ limits: limitsOf(1, null) }), view }),
+        makeCall({ key: apiKey({ limits: makeLimits(1, null) }), view }),
       ).refusal
     t.match(refusal(wallet(0n)), /^quota_exceeded/)
     t.match(refusal(wallet(1n)), /^rate_limit_exceeded/)
   })
 
   t.test('slots are given back when the call is over', async (t) => {
-    const { access, released } = accessOf({})
-    const call = keyed(limitsOf(1, 1))
+    const { access, released } = makeAccess({})
+    const call = keyed(makeLimits(1, 1))
     t.ok(decide(limited, access, call).isDone)
     t.equal(released.length, 0)
     call.ended()
     t.equal(released.length, 1)
   })
 
-  t.test('reads of the log and of the usage have a limit of their own: 60 a minute', async (t) => {
-    const call = keyed(limitsOf(1, 1), { requestsPerMinute: 1 })
-    const log = accessOf({})
+  t.test('reads of the log and of the usage are limited separately: 60 a minute', async (t) => {
+    const call = keyed(makeLimits(1, 1), { requestsPerMinute: 1 })
+    const log = makeAccess({})
     t.same(decide((access) => limitLogReads<AuthenticatedCall>(access), log.access, call).headers, {
       ...{ 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '9', 'x-ratelimit-reset': '1' },
     })
     t.same(log.asked, ['key_a 60 null'])
     const refused = { refusedBy: 'requests', resetMs: 1_500 }
     t.equal(
-      decide((access) => limitLogReads<AuthenticatedCall>(access), accessOf({ key_a: refused }).access, call)
-        .refusal,
+      decide(
+        (access) => limitLogReads<AuthenticatedCall>(access),
+        makeAccess({ key_a: refused }).access,
+        call,
+      ).refusal,
       'logs_rate_limited: The call log answers 60 requests per minute to a key; try again in 2 s. retry-after,2',
     )
-    const usage = accessOf({ 'usage key_a': refused })
+    const usage = makeAccess({ 'usage key_a': refused })
     const { refusal } = decide((access) => limitUsageReads<AuthenticatedCall>(access), usage.access, call)
     t.match(refusal, /^rate_limit_exceeded: .* This API key may make 60/)
     t.same(usage.asked, ['usage key_a 60 null'])

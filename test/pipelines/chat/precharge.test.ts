@@ -28,7 +28,7 @@ import { apiKey, knownKey } from '../../support/known-key.ts'
 
 /** Prices of whole credits: one for a token of the prompt, two for one of the output. */
 const PRICING = { unit: '1M_tokens', input: '1000000', output: '2000000' }
-const catalogOf = (more: object = {}) =>
+const makeCatalog = (more: object = {}) =>
   createCatalog(
     configFile.parse({
       models: [
@@ -40,7 +40,7 @@ const catalogOf = (more: object = {}) =>
       ...more,
     }),
   )
-const CATALOG = catalogOf()
+const CATALOG = makeCatalog()
 const modelNamed = (id: string) => CATALOG.resolve(id)!
 const served = (id: string) => ({ model: modelNamed(id), routes: [] })
 const credits = (amount: number) => parseCredits(String(amount))
@@ -52,7 +52,7 @@ const ESTIMATED: EstimatedCall = {
 }
 const SUBMITTED_AT = 1_000
 
-const callOf = (call: object = {}, more: object = {}, headers: Readonly<Record<string, string>> = {}) =>
+const makeCall = (call: object = {}, more: object = {}, headers: Readonly<Record<string, string>> = {}) =>
   ({
     request: gatewayRequest({ submittedAt: SUBMITTED_AT, header: (name) => headers[name] ?? '' }),
     known: knownKey(),
@@ -64,14 +64,17 @@ const callOf = (call: object = {}, more: object = {}, headers: Readonly<Record<s
 
 t.test('the estimate of a call', async (t) => {
   t.test('is by the dearest model that may serve it', async (t) => {
-    t.equal(estimateCall(callOf(), 'specified'), credits(24))
+    t.equal(estimateCall(makeCall(), 'specified'), credits(24))
     for (const [fallbacks, estimate] of [
       [['cheap'], 24],
       [['dear'], 44],
       [['cheap', 'dear', 'cheap'], 44],
     ] as const)
-      t.equal(estimateCall(callOf({}, { fallbacks: fallbacks.map(served) }), 'specified'), credits(estimate))
-    const searched = callOf({ units: { count: 3 } }, { model: modelNamed('search') })
+      t.equal(
+        estimateCall(makeCall({}, { fallbacks: fallbacks.map(served) }), 'specified'),
+        credits(estimate),
+      )
+    const searched = makeCall({ units: { count: 3 } }, { model: modelNamed('search') })
     t.equal(estimateCall(searched, 'specified'), credits(12), 'by its units')
   })
 
@@ -83,7 +86,7 @@ t.test('the estimate of a call', async (t) => {
       ...more,
     })
     const estimate = (mode: 'specified' | 'worst_case', ...others: object[]) =>
-      estimateCall(callOf({ builtInTools: ['mcp'], toolCallLimit: 1 }, { others }), mode)
+      estimateCall(makeCall({ builtInTools: ['mcp'], toolCallLimit: 1 }, { others }), mode)
     t.equal(estimate('specified', other('cheap')), credits(24))
     t.equal(estimate('specified', other('cheap'), other('dear')), credits(44))
     t.equal(estimate('worst_case'), credits(29))
@@ -97,7 +100,7 @@ t.test('the estimate of a call', async (t) => {
 })
 
 t.test('a refusal names the largest part of the estimate', async (t) => {
-  const explain = (call: object, more: object = {}) => explainEstimate(callOf(call, more), 'worst_case')
+  const explain = (call: object, more: object = {}) => explainEstimate(makeCall(call, more), 'worst_case')
   const large = { conversationBytes: 4000, promptBytes: 4000 }
   for (const [protocol, conversation, limit] of [
     ['chat-completions', 'messages', 'max_tokens'],
@@ -133,17 +136,17 @@ t.test('a refusal names the largest part of the estimate', async (t) => {
       `, 1000 of them for the bytes of ${conversation}`,
     )
 
-  const agent = callOf({}, { known: knownKey({ key: apiKey({ kind: 'agent' }) }) })
+  const agent = makeCall({}, { known: knownKey({ key: apiKey({ kind: 'agent' }) }) })
   t.equal(explainCost(agent, credits(24), 'specified'), '', 'an agent does not learn prices')
   t.equal(
-    explainCost(callOf(), credits(24), 'specified'),
+    explainCost(makeCall(), credits(24), 'specified'),
     ' (up to 24 credits, 14 of them for an output of max_tokens 7)',
   )
 })
 
 t.test('the highest price of a call', async (t) => {
   const limited = (maxPrice: string, more: object = {}, call: object = {}) =>
-    limitPrice(() => CATALOG)(callOf(call, more, { 'x-max-price': maxPrice })) as PricedCall
+    limitPrice(() => CATALOG)(makeCall(call, more, { 'x-max-price': maxPrice })) as PricedCall
   const names = ({ fallbacks, others }: PricedCall) => [
     fallbacks.map(({ model }) => model.id),
     others.map(({ name }) => name),
@@ -151,7 +154,7 @@ t.test('the highest price of a call', async (t) => {
   const other = (id: string) => ({ name: id, field: 'models', model: modelNamed(id) })
 
   t.test('refuses a call whose own model is dearer', async (t) => {
-    const free = callOf()
+    const free = makeCall()
     t.equal(limitPrice(() => CATALOG)(free), free, 'without one')
     t.same(names(limited('24')), [[], []])
     t.throws(
@@ -172,7 +175,7 @@ t.test('the highest price of a call', async (t) => {
 
 t.test('the estimate is reserved in this process', async (t) => {
   const admit = (known: Partial<KnownKey>, call: object = {}, headers = {}, more: object = {}) =>
-    precharge(() => catalogOf(more))(callOf(call, { known: knownKey(known) }, headers)) as AdmittedCall
+    precharge(() => makeCatalog(more))(makeCall(call, { known: knownKey(known) }, headers)) as AdmittedCall
   const wallet = (balance: number) =>
     new WalletView({ accountId: 'acc_a', balance: credits(balance), held: 0n, used: 0n, version: 1n })
 
@@ -267,7 +270,7 @@ t.test('the estimate is reserved over all processes', async (t) => {
     known.cap?.admit(60n, true)
     const time = { totalMs: 5_000, idleMs: null }
     const more = { known, isShared, estimate: 60n, estimateMode: 'specified', time, sessionId: 's' }
-    return callOf({}, more) as AdmittedCall
+    return makeCall({}, more) as AdmittedCall
   }
 
   const run = async (deps: CallReservations, call: AdmittedCall): Promise<string> => {

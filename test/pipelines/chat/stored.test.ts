@@ -242,7 +242,7 @@ t.test('a call goes on with what is stored', async (t) => {
   const STATE = { previous: null, conversation: null, items: [], isStored: true, isBackground: false }
 
   /** A call of 10 tokens of prompt and 7 of output. */
-  const callOf = (state: object | undefined, more: object = {}, call: object = {}) =>
+  const makeCall = (state: object | undefined, more: object = {}, call: object = {}) =>
     ({
       ...{ model: MODEL, requested: MODEL, routes: [KEEPING, FORGETTING], fallbacks: ['another model'] },
       ...{ known: knownKey(), request: { requestId: 'req' }, ends: new CallEnds() },
@@ -284,13 +284,13 @@ t.test('a call goes on with what is stored', async (t) => {
     }
   }
   const follow = (state: object | undefined, more: object = {}, call: object = {}, of = stored()) =>
-    run(followState<PricedCall>(of), callOf(state, more, call))
-  const channelsOf = (call: PricedCall | string) =>
+    run(followState<PricedCall>(of), makeCall(state, more, call))
+  const listChannels = (call: PricedCall | string) =>
     typeof call === 'string' ? call : call.routes.map(({ channel }) => channel.id)
 
   t.test('any other call passes at once', async (t) => {
     for (const state of [undefined, {}]) {
-      const call = callOf(state)
+      const call = makeCall(state)
       for (const stage of [followState(stored()), followItems(stored()), countInConversation(stored())])
         t.equal(stage(call as never), call)
     }
@@ -298,7 +298,7 @@ t.test('a call goes on with what is stored', async (t) => {
 
   t.test('at the channel that keeps the response, with its tokens', async (t) => {
     const next = (await follow({ previous: 'resp_1' })) as PricedCall
-    t.same(channelsOf(next), ['keeping'])
+    t.same(listChannels(next), ['keeping'])
     t.same(next.fallbacks, [])
     t.match(next.call, { keptTokens: 50, conversationBytes: 240, promptBytes: 240 })
     t.notOk('upstreamPrevious' in next.call.state!)
@@ -309,7 +309,7 @@ t.test('a call goes on with what is stored', async (t) => {
 
   t.test('at the channel that keeps the conversation', async (t) => {
     const next = (await follow({ conversation: 'conv' })) as PricedCall
-    t.same(channelsOf(next), ['keeping'])
+    t.same(listChannels(next), ['keeping'])
     t.same(next.fallbacks, [])
     t.equal(next.call.promptBytes, 40, 'its tokens are counted when it begins')
   })
@@ -364,7 +364,7 @@ t.test('a call goes on with what is stored', async (t) => {
   t.test('in the background where a channel keeps the answer in that protocol', async (t) => {
     const translated = routeTo('translated', { protocol: 'messages' })
     const background = { isBackground: true }
-    t.same(channelsOf(await follow(background, { routes: [FORGETTING, KEEPING, translated] })), ['keeping'])
+    t.same(listChannels(await follow(background, { routes: [FORGETTING, KEEPING, translated] })), ['keeping'])
     t.match(
       await follow(background, { routes: [FORGETTING, translated] }),
       /^invalid_request: background: .* without which none is made in the background/,
@@ -374,7 +374,7 @@ t.test('a call goes on with what is stored', async (t) => {
   t.test('compacted by an upstream that can', async (t) => {
     const routes = [routeTo('other', { protocol: 'messages' }), routeTo('spoken', {}, 'messages'), KEEPING]
     const next = (await follow({ isCompaction: true }, { routes })) as PricedCall
-    t.same([channelsOf(next), next.fallbacks], [['keeping'], []])
+    t.same([listChannels(next), next.fallbacks], [['keeping'], []])
     t.match(await follow({ isCompaction: true }, { routes: routes.slice(0, 2) }), /^no_channel_available/)
   })
 
@@ -404,9 +404,9 @@ t.test('a call goes on with what is stored', async (t) => {
 
   t.test('with items of earlier responses, each output once', async (t) => {
     const items = (ids: readonly string[], more: object = {}, of = stored()) =>
-      run(followItems<PricedCall>(of), callOf({ items: ids }, more))
+      run(followItems<PricedCall>(of), makeCall({ items: ids }, more))
     const next = (await items(['msg_1a', 'msg_1b', 'msg_2a'])) as PricedCall
-    t.same([channelsOf(next), next.call.keptTokens], [['keeping'], 60])
+    t.same([listChannels(next), next.call.keptTokens], [['keeping'], 60])
     t.match(await items(['msg_1', 'gone']), /^not_found: There is no item 'gone', or it has expired/)
     t.match(await items(['msg_\0']), /^not_found/)
     t.match(await items(['msg_1'], { routes: [FORGETTING] }), /^invalid_request: input: .* an item_reference/)
@@ -426,7 +426,7 @@ t.test('a call goes on with what is stored', async (t) => {
 
   t.test('tokens that are kept count up to what the model reads', async (t) => {
     const kept = (tokens: number | null, before?: number, model: object = MODEL) => {
-      const { call } = addKeptTokens(callOf({}, { model }, { keptTokens: before }), tokens)
+      const { call } = addKeptTokens(makeCall({}, { model }, { keptTokens: before }), tokens)
       return [call.keptTokens, call.promptBytes, call.conversationBytes]
     }
     t.same(kept(5), [5, 60, 60])
@@ -454,7 +454,7 @@ t.test('a call goes on with what is stored', async (t) => {
       await new Promise(setImmediate)
       return notes.splice(0)
     }
-    const live = callOf({ conversation: 'conv' })
+    const live = makeCall({ conversation: 'conv' })
     const counted = (await begin(live)) as CountedCall
     t.same(begun, [{ accountId: 'acc_a', id: 'conv', requestId: 'req', tokens: 17, hours: 2 }])
     t.equal(counted.call.keptTokens, 60)
@@ -464,25 +464,25 @@ t.test('a call goes on with what is stored', async (t) => {
         conversation: { id: 'conv', requestId: 'req', reported: null, isStored: false },
       },
     ])
-    const sent = callOf({ conversation: 'conv', isBackground: true })
+    const sent = makeCall({ conversation: 'conv', isBackground: true })
     const going = (await begin(sent)) as CountedCall
     t.match(begun[1], { hours: 48 })
     t.notOk(going.inConversation?.isHandedOver)
     going.inConversation?.handOver()
     t.ok(going.inConversation?.isHandedOver)
-    t.same(await end(sent), [], 'its end is noted by what became of it upstream')
+    t.same(await end(sent), [], 'its end is noted by its outcome upstream')
     t.match(
-      await begin(callOf({ conversation: 'gone' }), null),
+      await begin(makeCall({ conversation: 'gone' }), null),
       /^not_found: There is no conversation 'gone'/,
     )
-    const away = callOf({ conversation: 'conv' })
+    const away = makeCall({ conversation: 'conv' })
     t.match(await begin(away, new Error('away')), /^service_unavailable/)
     t.same(await end(away), [])
   })
 })
 
 t.test('notes wait for PostgreSQL', async (t) => {
-  const noteOf = (id: string | null, more: Partial<ResponseToStore> = {}): ResponseToStore => ({
+  const makeNote = (id: string | null, more: Partial<ResponseToStore> = {}): ResponseToStore => ({
     ...{ accountId: 'acc', id, channelId: 'c', tokens: 5, days: 1, conversation: null },
     ...more,
   })
@@ -534,11 +534,11 @@ t.test('notes wait for PostgreSQL', async (t) => {
 
   t.test('for 100 ms, then they are tried again each second, in their order', async (t) => {
     const { logged, notes, pass, state, store, written } = start()
-    t.ok(store(noteOf('resp_1')))
+    t.ok(store(makeNote('resp_1')))
     await pass(0)
     t.equal(written.length, 1)
     state.writeMs = 500
-    const slow = store(noteOf('resp_2'))
+    const slow = store(makeNote('resp_2'))
     await pass(99)
     t.notOk(slow.isOver)
     await pass(1)
@@ -546,16 +546,16 @@ t.test('notes wait for PostgreSQL', async (t) => {
     await pass(400)
     t.equal(written.length, 2)
     Object.assign(state, { isAway: true, writeMs: 0 })
-    const failed = store(noteOf('resp_3'))
+    const failed = store(makeNote('resp_3'))
     await pass(0)
     t.ok(failed.isOver, 'nobody waits for what is tried again')
-    const later = store(noteOf('resp_4'))
+    const later = store(makeNote('resp_4'))
     await pass(0)
     t.ok(later.isOver)
     t.equal((await notes.findStoredResponse('acc', 'resp_4'))?.channelId, 'c', 'and this process has it')
     await pass(500)
     state.isAway = false
-    store(noteOf('resp_5'))
+    store(makeNote('resp_5'))
     await pass(499)
     t.equal(written.length, 2, 'a later one waits for those before it')
     await pass(1)
@@ -564,7 +564,7 @@ t.test('notes wait for PostgreSQL', async (t) => {
       ['resp_1', 'resp_2', 'resp_3', 'resp_4', 'resp_5'],
     )
     t.same(logged, ['Noting responses fails; retrying', 'Noting responses works again'])
-    store(noteOf('resp_6'))
+    store(makeNote('resp_6'))
     await pass(0)
     t.equal(written.length, 6, 'and then at once again')
     t.equal((await notes.findStoredResponse('acc', 'resp_4'))?.channelId, 'stored')
@@ -573,10 +573,10 @@ t.test('notes wait for PostgreSQL', async (t) => {
   t.test('meanwhile this process finds them, for their account alone', async (t) => {
     const { details, logged, notes, pass, state, store } = start()
     state.isAway = true
-    store(noteOf(null, { items: { ids: ['msg_3'], tokens: 9 } }))
-    store(noteOf('resp_3'))
-    store(noteOf('resp_1', { items: { ids: ['msg_1', 'msg_2'], tokens: 9 } }))
-    store(noteOf(null, { conversation: { id: 'conv', requestId: 'req', reported: 1, isStored: true } }))
+    store(makeNote(null, { items: { ids: ['msg_3'], tokens: 9 } }))
+    store(makeNote('resp_3'))
+    store(makeNote('resp_1', { items: { ids: ['msg_1', 'msg_2'], tokens: 9 } }))
+    store(makeNote(null, { conversation: { id: 'conv', requestId: 'req', reported: 1, isStored: true } }))
     await pass(0)
     t.same(await notes.findStoredResponse('acc', 'resp_1'), {
       channelId: 'c',
@@ -617,10 +617,10 @@ t.test('notes wait for PostgreSQL', async (t) => {
   t.test('up to 10,000, then the oldest is dropped', async (t) => {
     const { details, logged, notes, pass, state, store } = start()
     state.isAway = true
-    for (let at = 0; at < 10_000; at++) store(noteOf(`resp_${at}`))
+    for (let at = 0; at < 10_000; at++) store(makeNote(`resp_${at}`))
     await pass(0)
     t.notMatch(logged, /Dropped/)
-    store(noteOf('resp_last'))
+    store(makeNote('resp_last'))
     t.match(logged.at(-1), 'Dropped the note of a response')
     t.same(details.at(-1), { channel: 'c' })
     t.match(await notes.findStoredResponse('acc', 'resp_0'), { channelId: 'stored' })
@@ -630,7 +630,7 @@ t.test('notes wait for PostgreSQL', async (t) => {
   t.test('each is written once, however many are under way', async (t) => {
     const { notes, pass, state, store, written } = start()
     state.isAway = true
-    for (const id of ['resp_1', 'resp_2']) store(noteOf(id))
+    for (const id of ['resp_1', 'resp_2']) store(makeNote(id))
     await pass(0)
     Object.assign(state, { isAway: false, writeMs: 10 })
     await pass(1_100)
@@ -639,14 +639,14 @@ t.test('notes wait for PostgreSQL', async (t) => {
       ['resp_1', 'resp_2'],
     )
     state.writeMs = 50
-    store(noteOf('resp_3'))
+    store(makeNote('resp_3'))
     await pass(20)
-    store(noteOf('resp_4'))
+    store(makeNote('resp_4'))
     await pass(500)
     t.equal(written.length, 4)
-    store(noteOf('resp_5'))
+    store(makeNote('resp_5'))
     await pass(20)
-    store(noteOf('resp_5', { tokens: 8 }))
+    store(makeNote('resp_5', { tokens: 8 }))
     await pass(35)
     t.equal((await notes.findStoredResponse('acc', 'resp_5'))?.tokens, 8, 'the later note is not written yet')
   })

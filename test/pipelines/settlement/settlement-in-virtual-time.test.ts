@@ -59,19 +59,19 @@ const encode = (...lines: (Settlement | string)[]) =>
   Buffer.from(lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join(''))
 
 /** A batch of a journal whose settlements are numbered; it ends with `end`. */
-const batchOf = (end: number, ...settlements: Settlement[]): JournalBatch => ({
+const makeBatch = (end: number, ...settlements: Settlement[]): JournalBatch => ({
   id: `journal.${end}`,
   count: settlements.length,
   end,
   costs: new Map(settlements.map(({ account_id, cost }) => [account_id, BigInt(cost)])),
   payload: () => encode(...settlements),
 })
-const callOf = (accountId: string, cost = '1', more: Partial<Settlement> = {}) =>
+const makeCall = (accountId: string, cost = '1', more: Partial<Settlement> = {}) =>
   settlement(accountId, { cost, ...more })
 
 t.test('messages', async (t) => {
   t.test('each line is a settlement, or is kept with its reason', async (t) => {
-    const good = callOf('acc')
+    const good = makeCall('acc')
     const { settlements, malformed } = decodeSettlements(
       'm.1',
       encode(good, '', 'not json', '{"request_id":"x"}'),
@@ -86,7 +86,10 @@ t.test('messages', async (t) => {
   })
 
   t.test('the end of the first call', async (t) => {
-    t.equal(readFirstEnd(encode(callOf('a', '1', { created_at: 5 }), callOf('a', '1', { created_at: 3 }))), 5)
+    t.equal(
+      readFirstEnd(encode(makeCall('a', '1', { created_at: 5 }), makeCall('a', '1', { created_at: 3 }))),
+      5,
+    )
     t.equal(readFirstEnd(encode('')), null)
   })
 
@@ -151,9 +154,9 @@ t.test('answers that wait until settlements are stored', async (t) => {
     wait(0)
     t.same(done, ['0 stored'], 'nothing is to be stored')
     const [first, second, third] = [
-      batchOf(2, callOf('a'), callOf('a')),
-      batchOf(3, callOf('a')),
-      batchOf(4, callOf('a')),
+      makeBatch(2, makeCall('a'), makeCall('a')),
+      makeBatch(3, makeCall('a')),
+      makeBatch(4, makeCall('a')),
     ]
     for (const batch of [first, second, third]) mark.add(batch)
     t.equal(mark.unstored, 3)
@@ -177,7 +180,7 @@ t.test('answers that wait until settlements are stored', async (t) => {
     const { scheduler, pass } = startClock()
     const mark = new StoredMark(scheduler)
     const done: (Error | undefined)[] = []
-    mark.add(batchOf(2, callOf('a'), callOf('a')))
+    mark.add(makeBatch(2, makeCall('a'), makeCall('a')))
     t.equal(mark.measureWaitMs(), 0)
     mark.callWhenStored(1, (error) => done.push(error))
     await pass(500)
@@ -243,10 +246,10 @@ t.test('late batches are looked up', async (t) => {
 
   t.test('10 s after they were stored, each second', async (t) => {
     const { add, booked, found, pass, stop } = startLookUp()
-    const [one, two] = [callOf('acc-1'), callOf('acc-2')]
-    const unbooked = add(batchOf(1, two))
-    add(batchOf(2, one))
-    add(batchOf(3, one), null)
+    const [one, two] = [makeCall('acc-1'), makeCall('acc-2')]
+    const unbooked = add(makeBatch(1, two))
+    add(makeBatch(2, one))
+    add(makeBatch(3, one), null)
     booked.add(one.request_id)
     await pass(9_999)
     t.same(found, [])
@@ -266,9 +269,9 @@ t.test('late batches are looked up', async (t) => {
   t.test('after NATS was away a second later, where they were stored before', async (t) => {
     const { add, found, pass, stop } = startLookUp({ missedAt: () => 2_500 })
     await pass(2_500)
-    add(batchOf(1, callOf('before')))
+    add(makeBatch(1, makeCall('before')))
     await pass(1)
-    add(batchOf(2, callOf('after')))
+    add(makeBatch(2, makeCall('after')))
     await pass(1_000)
     t.same(found, [], 'half a second is too soon')
     await pass(500)
@@ -276,7 +279,7 @@ t.test('late batches are looked up', async (t) => {
     stop()
     const exact = startLookUp({ missedAt: () => 2_000 })
     await exact.pass(2_000)
-    exact.add(batchOf(1, callOf('acc')))
+    exact.add(makeBatch(1, makeCall('acc')))
     await exact.pass(1_001)
     t.equal(exact.found.length, 2, 'to the millisecond')
     exact.stop()
@@ -284,8 +287,8 @@ t.test('late batches are looked up', async (t) => {
 
   t.test('at once where the clock was set back', async (t) => {
     const { add, found, pass, stop } = startLookUp()
-    add(batchOf(1, callOf('acc')), 1_001)
-    add(batchOf(2, callOf('other')), 1_000)
+    add(makeBatch(1, makeCall('acc')), 1_001)
+    add(makeBatch(2, makeCall('other')), 1_000)
     await pass(1_000)
     t.same(found, ['asked about acc', 'journal.1 unbooked'])
     stop()
@@ -293,7 +296,7 @@ t.test('late batches are looked up', async (t) => {
 
   t.test('256 in a round, 8 at once, and no round begins before the last has ended', async (t) => {
     const { add, found, pass, state, stop } = startLookUp()
-    for (let end = 1; end <= 300; end++) add(batchOf(end, callOf('acc')))
+    for (let end = 1; end <= 300; end++) add(makeBatch(end, makeCall('acc')))
     state.answerMs = 100
     await pass(10_000 + 32 * 100)
     t.equal(state.mostAtOnce, 8)
@@ -306,7 +309,7 @@ t.test('late batches are looked up', async (t) => {
 
   t.test('while PostgreSQL is away a round ends early, and its batches stay', async (t) => {
     const { add, found, logged, pass, state, stop } = startLookUp()
-    for (let end = 1; end <= 20; end++) add(batchOf(end, callOf('acc')))
+    for (let end = 1; end <= 20; end++) add(makeBatch(end, makeCall('acc')))
     state.isAway = true
     await pass(10_000)
     t.equal(state.asked, 8)
@@ -322,7 +325,7 @@ t.test('late batches are looked up', async (t) => {
 
   t.test('one that was confirmed meanwhile has no effect', async (t) => {
     const { add, found, inFlight, pass, state, stop } = startLookUp()
-    for (let end = 1; end <= 10; end++) add(batchOf(end, callOf(`acc-${end}`)))
+    for (let end = 1; end <= 10; end++) add(makeBatch(end, makeCall(`acc-${end}`)))
     state.answerMs = 10
     await pass(10_005)
     inFlight.clear()
@@ -335,19 +338,19 @@ t.test('late batches are looked up', async (t) => {
   t.test('a file that cannot be read is tried again later, and holds up no other', async (t) => {
     const { add, details, found, logged, pass, stop } = startLookUp()
     let isBroken = true
-    const call = callOf('broken')
+    const call = makeCall('broken')
     const payload = () => {
       if (isBroken) throw new Error('input/output error')
       return encode(call)
     }
-    for (let end = 1; end <= 300; end++) add({ ...batchOf(end, call), payload })
+    for (let end = 1; end <= 300; end++) add({ ...makeBatch(end, call), payload })
     await pass(10_001)
     t.equal(logged.length, 256)
     await pass(1_000)
     t.equal(logged.length, 256 + 44)
     t.match(logged[0], 'Failed to read a batch back')
     t.match(details[0], { error: { message: 'input/output error' }, batch: 'journal.1' })
-    add(batchOf(301, callOf('acc')), 0)
+    add(makeBatch(301, makeCall('acc')), 0)
     await pass(1_000)
     t.same(found, ['asked about acc', 'journal.301 unbooked'])
     isBroken = false
@@ -365,7 +368,7 @@ t.test('late batches are looked up', async (t) => {
       throw new Error('input/output error')
     }
     for (let end = 1; end <= 300; end++)
-      Object.assign(add({ ...batchOf(end, callOf('acc')), payload }), { isUnreadable: true })
+      Object.assign(add({ ...makeBatch(end, makeCall('acc')), payload }), { isUnreadable: true })
     await pass(10_001)
     t.equal(tries, 256)
     t.same(logged, [], 'which was said before')
@@ -374,13 +377,13 @@ t.test('late batches are looked up', async (t) => {
 
   t.test('a damaged batch is stored again, whatever is booked of it', async (t) => {
     const { add, booked, details, found, logged, pass, stop } = startLookUp()
-    const [one, two] = [callOf('acc'), callOf('acc')]
+    const [one, two] = [makeCall('acc'), makeCall('acc')]
     for (const { request_id } of [one, two]) booked.add(request_id)
-    add({ ...batchOf(1, one, two), payload: () => encode(one) })
-    add({ ...batchOf(2, one, two), payload: () => encode(one, 'no settlement') })
-    add({ ...batchOf(3, one), count: 0, payload: () => encode('') })
-    add(batchOf(4, one, callOf('acc')))
-    add(batchOf(5, one, two))
+    add({ ...makeBatch(1, one, two), payload: () => encode(one) })
+    add({ ...makeBatch(2, one, two), payload: () => encode(one, 'no settlement') })
+    add({ ...makeBatch(3, one), count: 0, payload: () => encode('') })
+    add(makeBatch(4, one, makeCall('acc')))
+    add(makeBatch(5, one, two))
     await pass(10_000)
     t.same(found.filter((line) => !line.startsWith('asked')).sort(), [
       'journal.1 unbooked',
@@ -606,7 +609,7 @@ t.test('a gateway publishes its journal', async (t) => {
       untaken.push(batch)
       settled()
     }
-    const settle = (...calls: Settlement[]) => put(batchOf(state.settledTo + calls.length, ...calls))
+    const settle = (...calls: Settlement[]) => put(makeBatch(state.settledTo + calls.length, ...calls))
     const book = (...batches: string[]) =>
       hear(Buffer.from(encodeCommitNotification({ batches, wallets: [] })))
     return {
@@ -625,7 +628,7 @@ t.test('a gateway publishes its journal', async (t) => {
       const { settle, pass, published, publisher, time, told } = startPublisher({ isAwaited })
       await pass(1_000)
       const at = time.now
-      settle(callOf('acc'))
+      settle(makeCall('acc'))
       await pass(lingerMs - 1)
       t.same(published, [])
       await pass(1)
@@ -641,11 +644,11 @@ t.test('a gateway publishes its journal', async (t) => {
     const done: unknown[] = []
     publisher.callWhenBooked(() => done.push('nothing was unbooked'))
     t.equal(done.length, 1)
-    settle(callOf('acc'))
+    settle(makeCall('acc'))
     publisher.callWhenBooked(() => done.push('booked'))
     await pass(0)
     t.equal(published.length, 1)
-    settle(callOf('acc'))
+    settle(makeCall('acc'))
     await pass(2)
     t.equal(published.length, 2, '2 ms, while a reader waits')
     book('journal.1')
@@ -655,11 +658,11 @@ t.test('a gateway publishes its journal', async (t) => {
     publisher.stop()
   })
 
-  t.test('an answer that waits is told once its settlement is stored', async (t) => {
+  t.test('a waiting answer learns when its settlement is stored', async (t) => {
     const { settle, pass, publisher, state } = startPublisher({ isAwaited: true })
     const done: string[] = []
     state.takesMs = 40
-    settle(callOf('acc'))
+    settle(makeCall('acc'))
     publisher.callWhenStored(() => done.push('stored'))
     await pass(41)
     t.same(done, [])
@@ -669,10 +672,10 @@ t.test('a gateway publishes its journal', async (t) => {
     publisher.stop()
   })
 
-  t.test('a notification confirms each of its own batches once, with the costs', async (t) => {
+  t.test('a notification confirms each batch of its journal once, with the costs', async (t) => {
     const { book, details, hear, settle, pass, publisher, notified, logged, told } = startPublisher()
-    settle(callOf('acc', '3'), callOf('other', '1'))
-    settle(callOf('acc', '4'))
+    settle(makeCall('acc', '3'), makeCall('other', '1'))
+    settle(makeCall('acc', '4'))
     await pass(150)
     t.equal(publisher.inFlight, 2)
     book('journal.2', 'journal.3', 'journal.2', 'elsewhere.7')
@@ -701,7 +704,7 @@ t.test('a gateway publishes its journal', async (t) => {
     ] as const) {
       const { settle, pass, publisher, state } = startPublisher({ isAwaited })
       state.isRefusing = isRefusing
-      for (let call = 0; call < 40; call++) settle(callOf('acc'))
+      for (let call = 0; call < 40; call++) settle(makeCall('acc'))
       await pass(500)
       t.equal(publisher.inFlight, most)
       publisher.stop()
@@ -710,7 +713,7 @@ t.test('a gateway publishes its journal', async (t) => {
 
   t.test('there is room again when one is booked', async (t) => {
     const { book, settle, pass, publisher, published } = startPublisher()
-    for (let call = 0; call < 33; call++) settle(callOf('acc'))
+    for (let call = 0; call < 33; call++) settle(makeCall('acc'))
     await pass(150)
     t.equal(published.length, 32)
     book('journal.1')
@@ -723,7 +726,7 @@ t.test('a gateway publishes its journal', async (t) => {
     const { book, settle, pass, published, publisher, state, told } = startPublisher()
     await pass(60_000)
     state.isRefusing = true
-    settle(callOf('acc'))
+    settle(makeCall('acc'))
     await pass(15_149)
     t.same(told, [])
     await pass(20_000)
@@ -741,7 +744,7 @@ t.test('a gateway publishes its journal', async (t) => {
 
   t.test('what is stored and not booked in time is stored again, and sent directly', async (t) => {
     const { settle, pass, publisher, published, told } = startPublisher()
-    settle(callOf('acc'))
+    settle(makeCall('acc'))
     await pass(10_000)
     t.equal(published.length, 1)
     await pass(2_000)
@@ -752,7 +755,7 @@ t.test('a gateway publishes its journal', async (t) => {
 
   t.test('a message carries the subject of its journal', async (t) => {
     const { settle, pass, published, publisher } = startPublisher()
-    settle(callOf('acc'))
+    settle(makeCall('acc'))
     await pass(150)
     t.same(published, [`150 ${SUBJECT} journal.1`])
     publisher.stop()
@@ -761,7 +764,7 @@ t.test('a gateway publishes its journal', async (t) => {
   t.test('a journal that cannot be read back is tried again a second later', async (t) => {
     const { settle, pass, published, publisher, state, logged } = startPublisher()
     state.isBroken = true
-    settle(callOf('acc'))
+    settle(makeCall('acc'))
     await pass(200)
     t.match(logged, [/Failed to read the journal back/])
     state.isBroken = false
@@ -775,8 +778,8 @@ t.test('a gateway publishes its journal', async (t) => {
   t.test('the oldest unbooked call, while its file can be read', async (t) => {
     const { book, put, settle, pass, publisher } = startPublisher()
     t.equal(publisher.readOldestUnbookedAt(), null)
-    settle(callOf('acc', '1', { created_at: 77 }))
-    settle(callOf('acc', '1', { created_at: 99 }))
+    settle(makeCall('acc', '1', { created_at: 77 }))
+    settle(makeCall('acc', '1', { created_at: 99 }))
     await pass(150)
     t.equal(publisher.readOldestUnbookedAt(), 77)
     book('journal.1')
@@ -787,7 +790,7 @@ t.test('a gateway publishes its journal', async (t) => {
       if (isBroken) throw new Error('input/output error')
       return encode('')
     }
-    put({ ...batchOf(3, callOf('acc')), payload })
+    put({ ...makeBatch(3, makeCall('acc')), payload })
     await pass(150)
     isBroken = true
     t.equal(publisher.readOldestUnbookedAt(), null)
@@ -798,7 +801,7 @@ t.test('a gateway publishes its journal', async (t) => {
   t.test('a drain ends when nothing is unbooked, or at its bound', async (t) => {
     const { book, settle, pass, publisher } = startPublisher()
     t.equal(await publisher.drain(null), true)
-    settle(callOf('acc'))
+    settle(makeCall('acc'))
     const ends: boolean[] = []
     void publisher.drain(null).then((end) => ends.push(end))
     void publisher.drain(500).then((end) => ends.push(end))
@@ -815,7 +818,7 @@ t.test('a gateway publishes its journal', async (t) => {
 
   t.test('a connection that was lost is told of', async (t) => {
     const { comeBack, pass, publisher, published, settle, told } = startPublisher()
-    settle(callOf('acc'))
+    settle(makeCall('acc'))
     await pass(500)
     comeBack()
     t.same(told, ['missed'])
@@ -876,7 +879,7 @@ t.test('a settler books messages', async (t) => {
       log: clock.log,
       scheduler: clock.scheduler,
     })
-    const deliveryOf = (messageId: string | null, ...lines: (Settlement | string)[]): Delivery => ({
+    const makeDelivery = (messageId: string | null, ...lines: (Settlement | string)[]): Delivery => ({
       ...{ messageId, data: encode(...lines) },
       acknowledge: () => void told.push(`${messageId} acknowledged`),
       keep: () => void told.push(`${messageId} kept`),
@@ -884,17 +887,17 @@ t.test('a settler books messages', async (t) => {
     })
     return {
       ...{ ...clock, settler, told, books, state, read },
-      deliver: (...of: Parameters<typeof deliveryOf>) => deliver!(deliveryOf(...of)),
-      sendDirectly: (...of: Parameters<typeof deliveryOf>) => sendDirectly!(deliveryOf(...of)),
+      deliver: (...of: Parameters<typeof makeDelivery>) => deliver!(makeDelivery(...of)),
+      sendDirectly: (...of: Parameters<typeof makeDelivery>) => sendDirectly!(makeDelivery(...of)),
     }
   }
   const WALLET = '{"account_id":"acc","balance":"1","held":"0","used":"2","version":"3"}'
 
   t.test('those of 10 ms in one transaction: announced, acknowledged, told', async (t) => {
     const { settler, deliver, pass, told, books } = startSettler()
-    deliver('one', callOf('acc'))
+    deliver('one', makeCall('acc'))
     await pass(9)
-    deliver(null, callOf('acc'), callOf('acc'))
+    deliver(null, makeCall('acc'), makeCall('acc'))
     t.equal(settler.waiting, 2)
     t.same(books, [])
     await pass(1)
@@ -911,7 +914,7 @@ t.test('a settler books messages', async (t) => {
 
   t.test('whole messages, up to 1,000 settlements; a larger one in parts', async (t) => {
     const { settler, deliver, pass, books } = startSettler()
-    const many = (count: number) => Array.from({ length: count }, () => callOf('acc'))
+    const many = (count: number) => Array.from({ length: count }, () => makeCall('acc'))
     deliver('one', ...many(600))
     deliver('two', ...many(400))
     deliver('three', ...many(1))
@@ -927,7 +930,7 @@ t.test('a settler books messages', async (t) => {
   t.test('while PostgreSQL is away they are kept, and nobody else gets them', async (t) => {
     const { settler, deliver, pass, told, books, state, logged } = startSettler()
     state.isAway = true
-    deliver('one', callOf('acc'))
+    deliver('one', makeCall('acc'))
     await pass(1_999)
     t.same(told, [])
     t.equal(settler.trouble, 'away')
@@ -948,7 +951,7 @@ t.test('a settler books messages', async (t) => {
   t.test('a line that is no settlement is kept once, however often booking fails', async (t) => {
     const { settler, deliver, pass, told, state } = startSettler()
     state.isAway = true
-    deliver('one', 'no settlement', callOf('acc'))
+    deliver('one', 'no settlement', makeCall('acc'))
     await pass(500)
     state.isAway = false
     await pass(1_000)
@@ -960,7 +963,7 @@ t.test('a settler books messages', async (t) => {
   t.test('what PostgreSQL refuses for good is reported', async (t) => {
     const { settler, deliver, details, pass, told, state, logged } = startSettler()
     state.refused = ['req_1', 'req_2']
-    deliver('one', callOf('acc'))
+    deliver('one', makeCall('acc'))
     await pass(10)
     t.equal(told[0], 'refused req_1,req_2')
     t.match(logged, [/PostgreSQL refused settlements/])
@@ -970,7 +973,7 @@ t.test('a settler books messages', async (t) => {
 
   t.test('of what was booked before, the totals are read and announced again', async (t) => {
     const { settler, deliver, pass, told, state, read } = startSettler()
-    const [paid, free] = [callOf('acc', '5'), callOf('other', '0')]
+    const [paid, free] = [makeCall('acc', '5'), makeCall('other', '0')]
     for (const { request_id } of [paid, free]) state.unbooked.add(request_id)
     deliver('one', paid, free)
     await pass(10)
@@ -985,9 +988,9 @@ t.test('a settler books messages', async (t) => {
   t.test('a batch that is sent directly is taken once, while there are fewer than 32', async (t) => {
     const { settler, sendDirectly, pass, state } = startSettler()
     state.isAway = true
-    for (const id of ['b0', 'b0', 'b1']) sendDirectly(id, callOf('acc'))
+    for (const id of ['b0', 'b0', 'b1']) sendDirectly(id, makeCall('acc'))
     t.equal(settler.waiting, 2)
-    for (let at = 2; at < 40; at++) sendDirectly(`b${at}`, callOf('acc'))
+    for (let at = 2; at < 40; at++) sendDirectly(`b${at}`, makeCall('acc'))
     t.equal(settler.waiting, 32)
     state.isAway = false
     await pass(100)
@@ -1002,7 +1005,7 @@ t.test('a settler books messages', async (t) => {
     ] as const) {
       const { settler, deliver, pass, told, state } = startSettler()
       state.bookMs = bookMs
-      deliver('one', callOf('acc'))
+      deliver('one', makeCall('acc'))
       await pass(15)
       let hasStopped = false
       void settler.stop(1_000).then(() => {

@@ -868,7 +868,7 @@ t.test('media pricing', async (t) => {
   t.test('media discount holds and speech costs as billed', async (t) => {
     // A discount of media holds for a request from its instant on, and speech costs the operator what its provider bills.
     const NOW = Date.parse('2026-06-01T00:00:00Z')
-    const modelOf = (pricing: object) => ({
+    const makeModel = (pricing: object) => ({
       entry: modelEntry.parse({ id: 'm', endpoint_type: 'audio_speech', pricing }),
     })
     const speech = (input: string) => mediaJob.parse({ work: 'speech', input, speed: 1 })
@@ -884,13 +884,13 @@ t.test('media pricing', async (t) => {
         [{ unit: 'call', per_unit: '9', changes: [change] }, NOW, '0.8'],
         [prices, NOW, '0.8'],
       ] as const) {
-        const price = findMediaPrice(modelAt(modelOf(pricing), requested).entry, null, NOW + 60_000)!
+        const price = findMediaPrice(modelAt(makeModel(pricing), requested).entry, null, NOW + 60_000)!
         t.equal(printCredits(computeHold(price, speech('hi'))), held)
       }
     })
 
     t.test('speech costs the operator the characters that the provider bills', async (t) => {
-      const price = findMediaPrice(modelOf({ unit: '1000_characters', per_unit: '1000' }).entry, null, NOW)!
+      const price = findMediaPrice(makeModel({ unit: '1000_characters', per_unit: '1000' }).entry, null, NOW)!
       const made = taskResult.parse({ seconds: 3, billed_characters: 9 })
       t.equal(chargeMedia(price, speech('日本語🎉'), made).units, '4', 'each is charged once')
       t.equal(computeMediaCost(price, speech('日本語🎉'), made).units, '9')
@@ -1107,7 +1107,7 @@ t.test('media pricing', async (t) => {
     t.equal(countRefundable(readShownPayment({ ...shown, refunded: '', credits_taken: '0' })), 900n)
   })
 
-  t.test('what is charged by no kind of its own has one price', async (t) => {
+  t.test('a model without prices by kind has one price', async (t) => {
     const price = (fields: object, images?: object) =>
       findMediaPrice(
         modelEntry.parse({ id: 'm', endpoint_type: 'images_generations', pricing: fields, images }),
@@ -1151,7 +1151,7 @@ t.test('media pricing', async (t) => {
     )
   })
 
-  t.test('an image without a size of its own costs what was asked for', async (t) => {
+  t.test('an image whose size is not reported costs the requested size', async (t) => {
     const tiers = { pixel_tiers: [{ from_pixels: 1_000_000, per_unit: '5' }] }
     const entry = modelEntry.parse({
       ...{ id: 'm', endpoint_type: 'images_generations', images: { default_size: '512x512' } },
@@ -1184,13 +1184,13 @@ t.test('media pricing', async (t) => {
         ...{ id, protocol: 'openai-images', base_url: 'https://c.example', models: { m: 'up', n: 'up' } },
         ...more,
       })
-    const modelOf = (id: string, grid: boolean) =>
+    const makeModel = (id: string, grid: boolean) =>
       modelEntry.parse({
         ...{ id, endpoint_type: 'images_generations', pricing: { unit: 'image', per_unit: '1' } },
         images: { grid },
       })
     const config = {
-      models: [modelOf('n', false), modelOf('m', true)],
+      models: [makeModel('n', false), makeModel('m', true)],
       channels: [channel('none'), channel('paid', { cost: { m: { unit: 'image', per_unit: '3' } } })],
     }
     const price = findMediaPrice(config.models[1]!, null, 0)!

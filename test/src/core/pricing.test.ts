@@ -319,17 +319,17 @@ t.test('charge is exact', async (t) => {
     t.same(items({}, { prompt: 3, cached: 5, output: 1 }), ['cached_input 5 million', 'output 1 million'])
   })
 
-  t.test('one kind with a price of its own is charged and estimated by it', async (t) => {
+  t.test('one kind that has a price is charged and estimated by it', async (t) => {
     const model = modelEntry.parse({ id: 'm', estimate: { image_tokens: 10, audio_tokens: 10 } })
     const call: EstimatedCall = {
       ...{ conversationBytes: 40, promptBytes: 40, outputLimit: 10, choices: 1 },
       ...{ builtInTools: [], toolCallLimit: null, links: { image: 1, file: 0, audio: 1 } },
     }
     const million = { input: '1000000', output: '1000000' }
-    const priceOf = (fields: object) =>
+    const makePrice = (fields: object) =>
       tokenPrice(pricing.parse({ unit: '1M_tokens', ...million, ...fields }))!
     const whole = (fields: object) => {
-      const estimate = estimateCharge(priceOf(fields), model, call, { mode: 'worst_case', now: 0 })
+      const estimate = estimateCharge(makePrice(fields), model, call, { mode: 'worst_case', now: 0 })
       return printCredits(estimate)
     }
     t.equal(whole({}), '40')
@@ -341,8 +341,11 @@ t.test('charge is exact', async (t) => {
     t.equal(whole(outputs), '60', 'all kinds of output')
     const tiers = [{ from_prompt_tokens: 1000, ...million, reasoning: '3000000' }]
     const reasoned = { ...NO_USAGE, prompt: 1000, output: 10, reasoning: 10 }
-    t.equal(printCredits(tokenCharge(priceOf({ tiers }), reasoned, 0)), '1030', 'also of a tier alone')
-    t.equal(printCredits(tokenCharge(priceOf({ reasoning: '3000000' }), { ...reasoned, prompt: 0 }, 0)), '30')
+    t.equal(printCredits(tokenCharge(makePrice({ tiers }), reasoned, 0)), '1030', 'also of a tier alone')
+    t.equal(
+      printCredits(tokenCharge(makePrice({ reasoning: '3000000' }), { ...reasoned, prompt: 0 }, 0)),
+      '30',
+    )
     t.equal(whole({ minimum: '50' }), '50')
   })
 
@@ -1284,15 +1287,15 @@ t.test('public price lists are read exactly and compared', async (t) => {
 })
 
 t.test('the prices of a charge are kept with its call', async (t) => {
-  const priceOf = (fields: object) => tokenPrice(pricing.parse({ unit: '1M_tokens', ...fields }))!
-  const termsOf = (fields: object, usage: Partial<TokenUsage> = {}, now = 0, tier = '') =>
-    JSON.parse(chargeTerms(priceOf(fields), { ...NO_USAGE, ...usage }, now, tier))
+  const makePrice = (fields: object) => tokenPrice(pricing.parse({ unit: '1M_tokens', ...fields }))!
+  const computeTerms = (fields: object, usage: Partial<TokenUsage> = {}, now = 0, tier = '') =>
+    JSON.parse(chargeTerms(makePrice(fields), { ...NO_USAGE, ...usage }, now, tier))
   const PLAIN = { input: '2', output: '3' }
   const PLAIN_TERMS = { input: '2', cached_input: '2', cache_write: '2.5', output: '3' }
 
   t.test('those that are not usual have a name', async (t) => {
-    t.same(termsOf(PLAIN), PLAIN_TERMS)
-    t.equal(termsOf({ input: '2' }).output, '0', 'of embeddings')
+    t.same(computeTerms(PLAIN), PLAIN_TERMS)
+    t.equal(computeTerms({ input: '2' }).output, '0', 'of embeddings')
     for (const [field, price] of [
       ['cached_input', '0.5'],
       ['reasoning', '4'],
@@ -1303,31 +1306,42 @@ t.test('the prices of a charge are kept with its call', async (t) => {
       ['server_tool_call', '9'],
       ['minimum', '0.1'],
     ] as const)
-      t.same(termsOf({ ...PLAIN, [field]: price }), { ...PLAIN_TERMS, [field]: price }, field)
+      t.same(computeTerms({ ...PLAIN, [field]: price }), { ...PLAIN_TERMS, [field]: price }, field)
     const writes = { cached_input: '0.2' }
-    t.same(termsOf({ ...PLAIN, cache_write: '1' }), { ...PLAIN_TERMS, ...writes, cache_write: '1' })
-    t.same(termsOf({ ...PLAIN, cache_write_1h: '5' }), { ...PLAIN_TERMS, ...writes, cache_write_1h: '5' })
-    t.same(termsOf({ ...PLAIN, cache_write_1h: '4' }), { ...PLAIN_TERMS, ...writes }, 'the usual one')
-    t.same(termsOf({ ...PLAIN, server_tools: { mcp: '1' } }), { ...PLAIN_TERMS, server_tools: { mcp: '1' } })
+    t.same(computeTerms({ ...PLAIN, cache_write: '1' }), { ...PLAIN_TERMS, ...writes, cache_write: '1' })
+    t.same(computeTerms({ ...PLAIN, cache_write_1h: '5' }), {
+      ...PLAIN_TERMS,
+      ...writes,
+      cache_write_1h: '5',
+    })
+    t.same(computeTerms({ ...PLAIN, cache_write_1h: '4' }), { ...PLAIN_TERMS, ...writes }, 'the usual one')
+    t.same(computeTerms({ ...PLAIN, server_tools: { mcp: '1' } }), {
+      ...PLAIN_TERMS,
+      server_tools: { mcp: '1' },
+    })
   })
 
   t.test('with the tier of the prompt, the discount of the instant and the service tier', async (t) => {
     const tiers = [{ from_prompt_tokens: 10, input: '4', output: '6' }]
     const long = { input: '4', cached_input: '4', cache_write: '5', output: '6', from_prompt_tokens: 10 }
-    t.same(termsOf({ ...PLAIN, tiers }, { prompt: 9 }), PLAIN_TERMS)
-    t.same(termsOf({ ...PLAIN, tiers }, { prompt: 10 }), long)
+    t.same(computeTerms({ ...PLAIN, tiers }, { prompt: 9 }), PLAIN_TERMS)
+    t.same(computeTerms({ ...PLAIN, tiers }, { prompt: 10 }), long)
     const until = { ...PLAIN, discount: '0.5', discount_until: '1970-01-01T00:00:01Z' }
-    t.same(termsOf(until, {}, 999), { ...PLAIN_TERMS, discount: '0.5', tool_discount: '1' })
-    t.same(termsOf({ ...until, discount_server_tools: true }, {}, 999), { ...PLAIN_TERMS, discount: '0.5' })
-    t.same(termsOf(until, {}, 1000), PLAIN_TERMS)
+    t.same(computeTerms(until, {}, 999), { ...PLAIN_TERMS, discount: '0.5', tool_discount: '1' })
+    t.same(computeTerms({ ...until, discount_server_tools: true }, {}, 999), {
+      ...PLAIN_TERMS,
+      discount: '0.5',
+    })
+    t.same(computeTerms(until, {}, 1000), PLAIN_TERMS)
     const tiered = { ...PLAIN, service_tiers: { flex: '0.5', same: '1' } }
     const flex = { service_tier: 'flex', service_tier_factor: '0.5' }
-    t.same(termsOf(tiered, {}, 0, 'flex'), { ...PLAIN_TERMS, ...flex })
-    for (const usual of ['', 'same', 'default']) t.same(termsOf(tiered, {}, 0, usual), PLAIN_TERMS, usual)
-    t.match(termsOf(PLAIN, {}, 0, 'fast'), { service_tier: 'fast', service_tier_factor: '2' })
+    t.same(computeTerms(tiered, {}, 0, 'flex'), { ...PLAIN_TERMS, ...flex })
+    for (const usual of ['', 'same', 'default'])
+      t.same(computeTerms(tiered, {}, 0, usual), PLAIN_TERMS, usual)
+    t.match(computeTerms(PLAIN, {}, 0, 'fast'), { service_tier: 'fast', service_tier_factor: '2' })
     const changes = [{ from: '1970-01-01T00:00:01Z', input: '8', output: '9' }]
     t.match(
-      [999, 1000].map((now) => termsOf({ ...PLAIN, changes }, {}, now)),
+      [999, 1000].map((now) => computeTerms({ ...PLAIN, changes }, {}, now)),
       [{ input: '2' }, { input: '8' }],
     )
   })
@@ -1339,8 +1353,8 @@ t.test('the prices of a charge are kept with its call', async (t) => {
       ...{ server_tool_call: '9', server_tools: { mcp: '1' }, discount: '0.5' },
     }
     for (const fields of [PLAIN, all, { ...all, discount_server_tools: true }]) {
-      const price = priceOf(fields)
-      t.same(readPriceTerms(termsOf(fields)), price.tiers[0]!.discounted.terms)
+      const price = makePrice(fields)
+      t.same(readPriceTerms(computeTerms(fields)), price.tiers[0]!.discounted.terms)
     }
     const tier = { service_tier: 'flex', service_tier_factor: '0.5', from_prompt_tokens: 10 }
     t.match(readPriceTerms({ ...PLAIN_TERMS, ...tier }), {
@@ -1398,13 +1412,13 @@ t.test('the prices of a charge are kept with its call', async (t) => {
       { from: '1970-01-01T00:00:01.500Z', output: '9' },
       { from: '1970-01-01T00:00:01Z', input: '8', output: '9' },
     ]
-    const price = priceOf({ ...PLAIN, changes })
+    const price = makePrice({ ...PLAIN, changes })
     const inputAt = (now: number) => priceAt(price, now).tiers[0]!.full.terms.input
     t.same([0, 999, 1000, 1999, 2000, 1e15].map(inputAt), ['2', '2', '8', '8', '9', '9'].map(parseRate))
     t.equal(findFactor(price, ''), null)
     t.equal(findFactor(price, 'fast'), 2n * ONE_RATE)
     t.equal(findFactor(price, 'flex'), null)
-    t.equal(findFactor(priceOf({ ...PLAIN, service_tiers: { fast: '3' } }), 'fast'), 3n * ONE_RATE)
-    t.equal(findFactor(priceOf({ ...PLAIN, service_tiers: { flex: '3' } }), 'fast'), 2n * ONE_RATE)
+    t.equal(findFactor(makePrice({ ...PLAIN, service_tiers: { fast: '3' } }), 'fast'), 3n * ONE_RATE)
+    t.equal(findFactor(makePrice({ ...PLAIN, service_tiers: { flex: '3' } }), 'fast'), 2n * ONE_RATE)
   })
 })

@@ -88,7 +88,7 @@ function makeFrame(kind: number, content: Buffer, isFinal = true): Buffer {
   return Buffer.concat([Buffer.from([kind | (isFinal ? FINAL : 0), MASKED | short]), length, mask, masked])
 }
 
-/** Returns the frames of one message, cut into pieces of so many bytes. */
+/** Returns the frames of one message, cut into pieces of this size. */
 const cutIntoFrames = (message: Buffer, bytes: number): Buffer[] =>
   Array.from({ length: Math.ceil(message.length / bytes) }, (_, at) => {
     const isLast = (at + 1) * bytes >= message.length
@@ -116,7 +116,7 @@ async function openByHand(t: Test, port: number) {
 }
 
 t.test('frames', async (t) => {
-  const bodiesOf = ({ requests }: Echo) => requests.map(({ body }) => Buffer.from(body!))
+  const listBodies = ({ requests }: Echo) => requests.map(({ body }) => Buffer.from(body!))
   const story = Buffer.from('wörd 😀 '.repeat(500_000))
 
   t.test('a message may come in one frame or in many, of any length', async (t) => {
@@ -125,7 +125,7 @@ t.test('frames', async (t) => {
       const client = await openByHand(t, port)
       for (const frame of cutIntoFrames(story, bytes)) client.write(frame)
       await until(() => sessions[0]?.requests.length === 1)
-      t.ok(bodiesOf(sessions[0]!)[0]!.equals(story), `${bytes} bytes each`)
+      t.ok(listBodies(sessions[0]!)[0]!.equals(story), `${bytes} bytes each`)
     }
   })
 
@@ -138,7 +138,7 @@ t.test('frames', async (t) => {
       client.write(makeFrame(PING, Buffer.from('are you there?')))
     }
     await until(() => sessions[0]?.requests.length === 1)
-    t.ok(bodiesOf(sessions[0]!)[0]!.equals(message))
+    t.ok(listBodies(sessions[0]!)[0]!.equals(message))
     await until(() => client.received.includes('are you there?'))
   })
 
@@ -148,7 +148,7 @@ t.test('frames', async (t) => {
     for (const kind of [TEXT, BINARY])
       for (const byte of makeFrame(kind, Buffer.from('hello'))) client.write(Buffer.from([byte]))
     await until(() => sessions[0]?.requests.length === 2)
-    t.same(bodiesOf(sessions[0]!).map(String), ['hello', 'hello'])
+    t.same(listBodies(sessions[0]!).map(String), ['hello', 'hello'])
   })
 
   t.test('what is no message closes the connection without a request', async (t) => {

@@ -925,10 +925,10 @@ t.test('long reports come in parts', async (t) => {
   /** What NATS takes by default. */
   const MAX_PAYLOAD_BYTES = 1024 * 1024
 
-  const countsOf = (rows: number): [string, number][] =>
+  const listCounts = (rows: number): [string, number][] =>
     Array.from({ length: rows }, (_, at) => [newId('acc'), at + 1])
 
-  const reportOf = (held: number, ...admitted: number[]): Omit<LimitReport, 'more'> => ({
+  const makeReport = (held: number, ...admitted: number[]): Omit<LimitReport, 'more'> => ({
     type: 'report',
     from: 'one',
     leader: 'one',
@@ -936,8 +936,8 @@ t.test('long reports come in parts', async (t) => {
     leaves: false,
     gone: null,
     heard: 7,
-    held: countsOf(held),
-    admitted: admitted.map((rows, at) => ({ by: 'one', age_ms: at, counts: countsOf(rows) })),
+    held: listCounts(held),
+    admitted: admitted.map((rows, at) => ({ by: 'one', age_ms: at, counts: listCounts(rows) })),
   })
 
   const CASES: readonly (readonly number[])[] = [
@@ -951,7 +951,7 @@ t.test('long reports come in parts', async (t) => {
 
   for (const [held = 0, ...admitted] of CASES)
     t.test(`${held} held, ${admitted.join(' and ') || 'none'} admitted`, async (t) => {
-      const report = reportOf(held, ...admitted)
+      const report = makeReport(held, ...admitted)
       const letters = splitReport(report).map((part) => Buffer.from(JSON.stringify(part)))
       t.ok(letters.every(({ length }) => length < MAX_PAYLOAD_BYTES))
       const read = letters.map((letter) => decodeMessage(letter) as LimitReport)
@@ -967,11 +967,11 @@ t.test('long reports come in parts', async (t) => {
         read.flatMap((part) => part.admitted.flatMap(({ counts }) => counts)),
         report.admitted.flatMap(({ counts }) => counts),
       )
-      t.same(parts.add({ ...reportOf(0), more: false }), new Map(), 'the next report stands for itself')
+      t.same(parts.add({ ...makeReport(0), more: false }), new Map(), 'the next report stands for itself')
     })
 
   t.test('parts that were never finished are forgotten with their sender', async (t) => {
-    const part = (from: string, more: boolean) => ({ ...reportOf(2), from, more })
+    const part = (from: string, more: boolean) => ({ ...makeReport(2), from, more })
     const parts = new ReportAssembler()
     const countHeld = (from: string) => parts.add(part(from, false))?.size
     for (const from of ['one', 'two', 'three']) t.equal(parts.add(part(from, true)), null)
