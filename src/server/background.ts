@@ -31,7 +31,7 @@ export interface Background {
 interface BackgroundWork {
   /** Null: it calls no channel. */
   readonly channels: ReportedChannels | null
-  /** Begins nothing more; what is under way may end within the bound. */
+  /** Starts nothing new. What is under way may end within the bound. */
   stop(boundMs: number): Promise<void>
 }
 

@@ -72,7 +72,7 @@ const confirmChange = (describe: (input: Any, amount: Credits) => string, readCh
   },
 })
 
-/** Returns the credits of a refund: without an amount, what was charged. The refund says where there is nothing. */
+/** Returns the credits of a refund: without an amount, what was charged. The refund itself refuses where there is no charge. */
 const readRefund: ReadChange = async ({ id, ref, amount }, context) => {
   if (amount !== undefined) return parseCredits(amount)
   const { runOperation } = await import('./run.ts')
@@ -81,7 +81,7 @@ const readRefund: ReadChange = async ({ id, ref, amount }, context) => {
   return -parseCredits(charges.find((entry) => entry.ref === ref)?.amount ?? '0')
 }
 
-/** Says what leaves with the refund of a payment; null if there is nothing to refund. */
+/** Says what the refund of a payment pays back and takes; null if there is nothing to refund. */
 async function describeRefund({ id, amount }: Any, context: Context): Promise<string | null> {
   const { runOperation } = await import('./run.ts')
   const payment = (await runOperation(showPayment, { id }, context)) as AnswerOf<typeof showPayment>

@@ -343,7 +343,7 @@ class Service {
     const hasBoth = roles.includes('settler') && roles.includes('tasks')
     // One process takes less memory; beside several gateways each has enough work for a core.
     if (hasBoth && workers === 1) this.#workers = [child('settler+tasks', 0)]
-    // The settler copies the rows that the other processes have booked into the call log.
+    // The settler stops last: it copies into the call log what the other processes have booked.
     else
       this.#workers = (['tasks', 'settler'] as const)
         .filter((role) => roles.includes(role))
