@@ -192,6 +192,16 @@ const GROUPS: readonly EquivalentGroup[] = [
     mutants: [['part >= whole.amount', 'part > whole.amount']],
   },
   {
+    file: 'src/core/payments/price.ts',
+    why: 'what does not match has no second part',
+    mutants: [['[]', '["Stryker was here"]']],
+  },
+  {
+    file: 'src/core/payments/price.ts',
+    why: 'nothing is owed either way',
+    mutants: [['owed > 0n', 'owed >= 0n']],
+  },
+  {
     file: 'src/core/limits/answer-memory.ts',
     why: 'an account that holds nothing is forgotten only to save memory',
     mutants: [
