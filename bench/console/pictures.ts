@@ -2,16 +2,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { chromium } from 'playwright-core'
 import { parse } from 'yaml'
 import { parseCredits } from '../../schemas/money.ts'
-import { openDatabase } from '../../src/postgres/database.ts'
-import { findChromium } from '../../test/support/chromium-binary.ts'
 import { signIn } from '../../test/support/manage.ts'
 import { endAll } from '../harness/children.ts'
 import { ROOT } from '../harness/machine.ts'
-import { MASTER_KEY, startTollgate } from '../harness/service.ts'
 import { enterWorkFolder } from '../harness/work-folder.ts'
+import { type Console, withConsole } from './service.ts'
 
 const SECONDS = 60
 const MS_PER_SECOND = 1000
@@ -45,62 +42,38 @@ async function makeCalls(baseUrl: string, keys: readonly string[]): Promise<void
   await Promise.all(answers)
 }
 
-async function takePictures(folder: string): Promise<void> {
-  const demonstration = readFileSync(join(ROOT, 'src', 'config', 'demonstration.yaml'), 'utf8')
-  const env = { LOG_LEVEL: 'error' }
-  const { child, record } = await startTollgate({ folder, configuration: parse(demonstration), env })
-  const baseUrl = record.base_url!
-  const database = await openDatabase({
-    url: record.database_url!,
-    masterKey: MASTER_KEY,
-    maxConnections: 1,
-    name: 'pictures',
+async function takePictures({ baseUrl, database, browser }: Console): Promise<void> {
+  const user = await database.users.create({
+    email: 'ada@example.com',
+    name: 'Ada',
+    installationRole: null,
+    credit: parseCredits('10000'),
   })
-  const { path, env: browserEnv } = await findChromium()
-  const browser = await chromium.launch({
-    executablePath: path,
-    env: browserEnv as Record<string, string>,
-    chromiumSandbox: false,
-  })
-  try {
-    const user = await database.users.create({
-      email: 'ada@example.com',
-      name: 'Ada',
-      installationRole: null,
-      credit: parseCredits('10000'),
-    })
-    const { cookie } = await signIn({ baseUrl, database }, { user })
-    const keys: string[] = []
-    for (const { name } of PROGRAMS)
-      keys.push((await database.keys.create({ accountId: user.accountId, name })).raw)
-    const from = new Date().toISOString()
-    await makeCalls(baseUrl, keys)
-    const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, timezoneId: 'UTC' })
-    const [name = '', value = ''] = cookie.split('=', 2)
-    await context.addCookies([{ name, value, url: baseUrl }])
-    context.setDefaultTimeout(PAGE_BOUND_MS)
-    const page = await context.newPage()
-    const window = new URLSearchParams({ from, to: new Date().toISOString() })
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-      await page.goto(`${baseUrl}/console/calls?${window}`)
-      await page.getByRole('row').nth(12).waitFor()
-      await page.locator('canvas').nth(2).waitFor()
-      await page.screenshot({
-        path: join(ROOT, 'docs', `console-${colorScheme}.png`),
-        animations: 'disabled',
-      })
-    }
-  } finally {
-    await browser.close()
-    await database.close()
-    await child.stop()
+  const { cookie } = await signIn({ baseUrl, database }, { user })
+  const keys: string[] = []
+  for (const { name } of PROGRAMS)
+    keys.push((await database.keys.create({ accountId: user.accountId, name })).raw)
+  const from = new Date().toISOString()
+  await makeCalls(baseUrl, keys)
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, timezoneId: 'UTC' })
+  const [name = '', value = ''] = cookie.split('=', 2)
+  await context.addCookies([{ name, value, url: baseUrl }])
+  context.setDefaultTimeout(PAGE_BOUND_MS)
+  const page = await context.newPage()
+  const window = new URLSearchParams({ from, to: new Date().toISOString() })
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    await page.goto(`${baseUrl}/console/calls?${window}`)
+    await page.getByRole('row').nth(12).waitFor()
+    await page.locator('canvas').nth(2).waitFor()
+    await page.screenshot({ path: join(ROOT, 'docs', `console-${colorScheme}.png`), animations: 'disabled' })
   }
 }
 
 const work = await enterWorkFolder()
 try {
-  await takePictures(work.folder)
+  const demonstration = readFileSync(join(ROOT, 'src', 'config', 'demonstration.yaml'), 'utf8')
+  await withConsole(work.folder, parse(demonstration), takePictures)
 } finally {
   await endAll()
   work.leave()

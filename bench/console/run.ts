@@ -4,19 +4,17 @@
  */
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Browser, chromium } from 'playwright-core'
-import { openDatabase } from '../../src/postgres/database.ts'
-import { findChromium } from '../../test/support/chromium-binary.ts'
+import type { Browser } from 'playwright-core'
 import { signIn } from '../../test/support/manage.ts'
 import { endAll } from '../harness/children.ts'
 import { FLAG, givenOptions, TEXT, wholeNumber } from '../harness/command-line.ts'
 import { ROOT } from '../harness/machine.ts'
 import { interruptible, runProgram, sayOnStderr, withFacts } from '../harness/program.ts'
-import { MASTER_KEY, startTollgate } from '../harness/service.ts'
 import { median } from '../harness/statistics.ts'
 import { enterWorkFolder } from '../harness/work-folder.ts'
 import { runLines } from '../report/report.ts'
 import { figure, type Table, toMarkdown, toText } from '../report/table.ts'
+import { type Console, withConsole } from './service.ts'
 
 const DEFAULT_RUNS = 7
 const THROTTLING = 4
@@ -92,49 +90,25 @@ async function measureOnce(browser: Browser, baseUrl: string, cookie: string): P
   }
 }
 
-async function measureTimes(folder: string, runs: number): Promise<Table> {
-  const { child, record } = await startTollgate({
-    folder,
-    configuration: CONFIGURATION,
-    env: { LOG_LEVEL: 'error' },
-  })
-  const baseUrl = record.base_url!
-  const database = await openDatabase({
-    url: record.database_url!,
-    masterKey: MASTER_KEY,
-    maxConnections: 1,
-    name: 'bench',
-  })
-  const { path, env } = await findChromium()
-  const browser = await chromium.launch({
-    executablePath: path,
-    env: env as Record<string, string>,
-    chromiumSandbox: false,
-  })
-  try {
-    const { user, cookie } = await signIn({ baseUrl, database }, { role: 'operator' })
-    const { raw } = await database.keys.create({ accountId: user.accountId, name: 'bench' })
-    for (let count = 0; count < CALLS; count += 1)
-      await fetch(`${baseUrl}/v1/chat/completions`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${raw}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'hello' }] }),
-      }).then((response) => response.text())
-    const times: [number, number][] = []
-    for (let run = 0; run < runs; run += 1) times.push(await measureOnce(browser, baseUrl, cookie))
-    const row = (title: string, at: 0 | 1) => {
-      const seconds = times.map((one) => one[at])
-      return [title, figure(median(seconds)), figure(Math.min(...seconds)), figure(Math.max(...seconds))]
-    }
-    return {
-      title: 'Until Calls is usable, seconds',
-      columns: ['', 'median', 'least', 'most'],
-      rows: [row('Nothing in the cache', 0), row('Files in the cache', 1)],
-    }
-  } finally {
-    await browser.close()
-    await database.close()
-    await child.stop()
+async function measureTimes({ baseUrl, database, browser }: Console, runs: number): Promise<Table> {
+  const { user, cookie } = await signIn({ baseUrl, database }, { role: 'operator' })
+  const { raw } = await database.keys.create({ accountId: user.accountId, name: 'bench' })
+  for (let count = 0; count < CALLS; count += 1)
+    await fetch(`${baseUrl}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${raw}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'hello' }] }),
+    }).then((response) => response.text())
+  const times: [number, number][] = []
+  for (let run = 0; run < runs; run += 1) times.push(await measureOnce(browser, baseUrl, cookie))
+  const row = (title: string, at: 0 | 1) => {
+    const seconds = times.map((one) => one[at])
+    return [title, figure(median(seconds)), figure(Math.min(...seconds)), figure(Math.max(...seconds))]
+  }
+  return {
+    title: 'Until Calls is usable, seconds',
+    columns: ['', 'median', 'least', 'most'],
+    rows: [row('Nothing in the cache', 0), row('Files in the cache', 1)],
   }
 }
 
@@ -152,7 +126,10 @@ const run = ({ runs }: Options): Promise<number> =>
     const work = await enterWorkFolder()
     try {
       const results = await withFacts(sayOnStderr, async () => ({
-        tables: [await measureTimes(work.folder, runs), measureSizes()],
+        tables: [
+          await withConsole(work.folder, CONFIGURATION, (console) => measureTimes(console, runs)),
+          measureSizes(),
+        ],
       }))
       const lines = runLines(results, `${runs} runs`)
       process.stdout.write(`${[...lines, ...results.tables.map(toText)].join('\n\n')}\n`)

@@ -54,7 +54,7 @@ const queries = new QueryClient({
     queries: {
       // Without a network, the service may still run on this machine.
       networkMode: 'always',
-      // What was read just before may have changed since, in another tab or while the service was away.
+      // What was read just before may have changed since, in another tab or while the service was down.
       refetchOnReconnect: 'always',
       refetchOnWindowFocus: 'always',
       staleTime: 10_000,

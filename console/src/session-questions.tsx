@@ -2,8 +2,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { lazy, Suspense, useEffect, useRef, useState } from 'react'
 import { onQuestion, type Question, setCsrfToken } from './api/client.ts'
-import { type Session, sessionQuery } from './api/session.ts'
-import { announceSession, onAnnouncedSession } from './pages/sign-in/remembered.ts'
+import { announceSession, onAnnouncedSession, type Session, sessionQuery } from './api/session.ts'
 import { whenIdle } from './when-idle.ts'
 
 const load = () => import('./session-dialog.tsx')

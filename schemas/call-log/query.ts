@@ -4,16 +4,15 @@ import { z } from 'zod'
 import { queryNumber } from '../query.ts'
 import { logRow } from './columns.ts'
 import {
-  CALL_STATUSES,
   currency,
   LOG_CSV_MAX_ROWS,
   LOG_LIMIT_DEFAULT_ROWS,
   LOG_LIMIT_MAX_ROWS,
   LOG_PERIODS,
-  UNIT_TYPES,
   type UnitType,
   unitType,
 } from './row.ts'
+import { CALL_STATUSES, UNIT_TYPES } from './words.ts'
 
 export const LOG_SCOPES = ['key', 'account'] as const
 export type LogScope = (typeof LOG_SCOPES)[number]

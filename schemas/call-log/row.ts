@@ -1,21 +1,10 @@
 /** Words and bounds of the call log; `columns.ts` has its rows. See docs/api-rules.md, "Call log rows". */
 import { z } from 'zod'
+import { CALL_STATUSES, UNIT_TYPES } from './words.ts'
 
-export const CALL_STATUSES = ['success', 'error', 'interrupted', 'rejected'] as const
 export const callStatus = z.enum(CALL_STATUSES)
 export type CallStatus = z.infer<typeof callStatus>
 
-export const UNIT_TYPES = [
-  'image',
-  'video',
-  'music',
-  'audio',
-  'avatar',
-  'voice',
-  'search',
-  'transcript',
-  'chat',
-] as const
 export const unitType = z.enum(UNIT_TYPES)
 export type UnitType = z.infer<typeof unitType>
 

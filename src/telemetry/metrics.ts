@@ -5,7 +5,8 @@
 
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Settlement } from '../../schemas/call-log/columns.ts'
-import { CALL_STATUSES, type CallStatus } from '../../schemas/call-log/row.ts'
+import type { CallStatus } from '../../schemas/call-log/row.ts'
+import { CALL_STATUSES } from '../../schemas/call-log/words.ts'
 import { type ChannelCounts, registerChannels } from './channel-metrics.ts'
 import { GAUGE_NAMES, GAUGES, type GaugeName } from './gauges.ts'
 import { emptyHistogram, type HistogramValues, observe, toSamples } from './histogram.ts'

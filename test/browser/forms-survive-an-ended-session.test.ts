@@ -2,7 +2,6 @@
 import type { ElementHandle, Locator, Page } from 'playwright-core'
 import t from 'tap'
 import { ONE_CREDIT } from '../../schemas/money.ts'
-
 import { openPasswords } from '../../src/identity/passwords.ts'
 import { demonstration } from '../end-to-end/media/support.ts'
 import { openShop, payAt } from '../end-to-end/payments/support.ts'

@@ -38,19 +38,16 @@ t.test('typed work', async (t) => {
         await page.goto(`${service.baseUrl}/console${path}`)
         const field = page.getByLabel('Name', { exact: true })
         const save = button(page, 'Save').first()
-        let release = () => {}
-        const held = new Promise<void>((resolve) => {
-          release = resolve
-        })
+        const held = Promise.withResolvers<void>()
         await page.route(API, async (route) => {
-          if (route.request().method() !== 'GET') await held
+          if (route.request().method() !== 'GET') await held.promise
           await route.fallback()
         })
         await field.fill(name)
         const saved = page.waitForResponse((response) => response.request().method() !== 'GET')
         await save.click()
         await field.fill(`${name} later`)
-        release()
+        held.resolve()
         await saved
         await page.waitForResponse((response) => response.request().method() === 'GET')
         await page.unroute(API)

@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { importFolder } from '../../src/server/knowledge/import-folder.ts'
 import { openStore } from '../../src/storage/open-store.ts'
 import { section, statement, statements } from './statement.ts'
-import type { Client, World } from './world.ts'
+import type { Client, Json, World } from './world.ts'
 
 const WIKI = '/api/v1/ext/wiki'
 const LONG = 'A long page about tea. '.repeat(600)
@@ -88,12 +88,10 @@ async function connect(t: Test, world: World, headers: Record<string, string>) {
   return client
 }
 
-async function callTool(t: Test, world: World, name: string, args: Record<string, unknown>) {
+async function callTool(t: Test, world: World, name: string, args: Record<string, unknown>): Promise<Json> {
   const { client } = await library(t, world)
   const mcp = await connect(t, world, { authorization: `Bearer ${client.key}` })
-  // biome-ignore lint/suspicious/noExplicitAny: each tool returns another shape, and each test checks the fields that it reads.
-  const result: any = await mcp.callTool({ name, arguments: args })
-  return result
+  return mcp.callTool({ name, arguments: args })
 }
 
 const PAGE = {

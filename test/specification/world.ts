@@ -9,13 +9,15 @@ import type { LentService, LogJson } from '../support/service.ts'
 import { configuration } from './configuration.ts'
 import { type ScriptedUpstream, startScriptedUpstream } from './scripted-upstream.ts'
 
+// biome-ignore lint/suspicious/noExplicitAny: statements read fields of every endpoint; what is absent is undefined.
+export type Json = any
+
 /** What a request is answered. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  // biome-ignore lint/suspicious/noExplicitAny: statements read fields of every endpoint; what is absent is undefined.
-  readonly body: any
+  readonly body: Json
   /** The request id. */
   readonly trace: string
 }
@@ -204,11 +206,9 @@ export interface World {
   /** Calls that the simulated provider received for a request. */
   upstreamCalls(trace: string): ReturnType<typeof upstreamCalls>
   /** The JSON that it received. */
-  // biome-ignore lint/suspicious/noExplicitAny: as for `Answer`.
-  received(trace: string): Promise<any>
+  received(trace: string): Promise<Json>
   /** The JSON of the latest request that it received with this word in it: those for media carry no request id. */
-  // biome-ignore lint/suspicious/noExplicitAny: as for `Answer`.
-  receivedWith(word: string): Promise<any>
+  receivedWith(word: string): Promise<Json>
 }
 
 /** Fewer than the simulated provider keeps: others come meanwhile. */

@@ -5,9 +5,9 @@
 import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import axe, { type Result } from 'axe-core'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import t from 'tap'
-import { findChromium } from './chromium-binary.ts'
+import { launchChromium } from './launch-chromium.ts'
 
 const SCREENSHOTS = fileURLToPath(new URL('../screenshots/', import.meta.url))
 const HEIGHT = 900
@@ -33,14 +33,7 @@ let launched: Promise<Browser> | null = null
 
 /** Starts the browser of this process, once; it ends with the tests of this process, however they end. */
 async function launch(): Promise<Browser> {
-  const { path, env } = await findChromium()
-  const browser = await chromium.launch({
-    executablePath: path,
-    env: env as Record<string, string>,
-    // Namespaces, which the sandbox needs, are missing in many containers; the pages are our own.
-    chromiumSandbox: false,
-    args: ['--disable-background-networking', '--disable-gpu'],
-  })
+  const browser = await launchChromium(['--disable-background-networking', '--disable-gpu'])
   t.teardown(() => browser.close())
   return browser
 }

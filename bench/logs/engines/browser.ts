@@ -1,7 +1,7 @@
 /** The page of calls in a browser: the time from the click to the first rows on the screen. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Browser, chromium, type Page } from 'playwright-core'
-import { findChromium } from '../../../test/support/chromium-binary.ts'
+import type { Browser, Page } from 'playwright-core'
+import { launchChromium } from '../../../test/support/launch-chromium.ts'
 import { computeQuantiles, type Quantiles } from '../../harness/statistics.ts'
 import { type Account, END_MS } from '../rows/population.ts'
 import type { RunningService } from './service.ts'
@@ -68,13 +68,7 @@ export const timeCallsPage = async (
   account: Account,
   samples: number,
 ): Promise<BrowserTimes> => {
-  const { path, env } = await findChromium()
-  const browser = await chromium.launch({
-    executablePath: path,
-    env: env as Record<string, string>,
-    chromiumSandbox: false,
-    args: ['--disable-gpu'],
-  })
+  const browser = await launchChromium(['--disable-gpu'])
   try {
     return await timeIn(browser, service, account, samples)
   } finally {

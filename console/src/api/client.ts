@@ -88,12 +88,18 @@ function fill(pattern: string, input: Record<string, unknown>): [path: string, r
   return [path, Object.entries(input).filter(([name, value]) => !inPath.has(name) && value !== undefined)]
 }
 
-/** Returns the URL of a request that a browser sends by itself. */
-export function linkTo<Name extends OperationName>(name: Name, input: InputOf<Name>): string {
-  const [path, rest] = fill(OPERATION_ROUTES[name][1], input as Record<string, unknown>)
-  const query = new URLSearchParams(rest.map(([field, value]) => [field, String(value)]))
+function toUrl(path: string, parameters: readonly (readonly [string, unknown])[]): string {
+  const query = new URLSearchParams(parameters.map(([name, value]) => [name, String(value)]))
   return `${MANAGEMENT_PATH}${path}${query.size > 0 ? `?${query}` : ''}`
 }
+
+/** Returns the URL of a request that a browser sends by itself. */
+export function linkTo<Name extends OperationName>(name: Name, input: InputOf<Name>): string {
+  return toUrl(...fill(OPERATION_ROUTES[name][1], input as Record<string, unknown>))
+}
+
+/** An answer that no page has taken by then is dropped: it may no longer be true. */
+const EARLY_MS = 10_000
 
 /** Answers that were asked for before their pages could ask, by URL; each is taken once. */
 const early = new Map<string, Promise<Response>>()
@@ -105,6 +111,7 @@ export function requestEarly<Name extends ReadName>(name: Name, input: InputOf<N
   // The page that takes it says what went wrong.
   answer.catch(() => undefined)
   early.set(url, answer)
+  setTimeout(() => early.delete(url), EARLY_MS)
 }
 
 function takeEarly(url: string): Promise<Response> | undefined {
@@ -117,7 +124,7 @@ interface RequestOptions {
   readonly signal?: AbortSignal
   /** Makes the operation take place once, however often the request is sent. */
   readonly idempotencyKey?: string
-  /** Fails in place of a question to the user. */
+  /** Fails instead of asking the user. */
   readonly isSilent?: boolean
 }
 
@@ -156,10 +163,8 @@ async function send<Answer>(method: string, path: string, sent: Sent): Promise<A
       t('You cannot change anything while you view an account. End the view first.'),
       null,
     )
-  const query = new URLSearchParams(sent.query.map(([name, value]) => [name, String(value)]))
-  const url = `${MANAGEMENT_PATH}${path}${query.size > 0 ? `?${query}` : ''}`
   const attempt = () =>
-    reach(url, {
+    reach(toUrl(path, sent.query), {
       method,
       credentials: 'same-origin',
       headers: {

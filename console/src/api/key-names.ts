@@ -21,7 +21,7 @@ const keyNamesQuery = (accountId: string) =>
   queryOptions({
     queryKey: ['/keys' satisfies OperationPath, 'names', accountId],
     staleTime: 60_000,
-    // Many pages of them.
+    // They may fill many pages: only those that are stale are read again.
     refetchOnWindowFocus: true,
     queryFn: async ({ signal }): Promise<KeyNames> => {
       const keys: Key[] = []

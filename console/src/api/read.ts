@@ -16,7 +16,7 @@ export type Changed = OperationPath | 'session' | 'catalog'
 
 const findPath = (name: ReadName) => OPERATION_ROUTES[name][1]
 
-const LIVE_MS = 3_000
+export const LIVE_MS = 3_000
 /** Sums of many rows cost the service more. */
 export const SUMS_MS = 15_000
 

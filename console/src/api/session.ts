@@ -27,6 +27,22 @@ export const sessionQuery = queryOptions({
   },
 })
 
+const SESSIONS = 'tollgate-sessions'
+
+/** Tells the other tabs that a session has begun or ended. */
+export function announceSession(): void {
+  const channel = new BroadcastChannel(SESSIONS)
+  channel.postMessage(null)
+  channel.close()
+}
+
+/** Calls `onSession` when another tab begins or ends a session, until the function that it returns is called. */
+export function onAnnouncedSession(onSession: () => void): () => void {
+  const channel = new BroadcastChannel(SESSIONS)
+  channel.onmessage = onSession
+  return () => channel.close()
+}
+
 /** Returns the session on a page that needs one: the router sends everyone else to the sign-in. */
 function useSignedIn(): Session {
   const { data } = useSuspenseQuery(sessionQuery)

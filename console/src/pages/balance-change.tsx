@@ -1,7 +1,7 @@
 /** One rule for every operation that changes a balance: it says what the balance becomes, and asks before it is booked. */
 import { type ReactNode, useState } from 'react'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
-import { useGet } from '../api/read.ts'
+import { LIVE_MS, useGet } from '../api/read.ts'
 import { printExact } from '../format.ts'
 import { t } from '../i18n.ts'
 import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
@@ -42,9 +42,11 @@ export function useBalanceChange(wanted: BalanceChange): {
   readonly question: ReactNode
 } {
   const { accountId, change, amount, isFinal = false, title, submit, book } = wanted
-  const account = useGet('showAccount', { id: accountId })
+  // The page around the form may have just read it.
+  const account = useGet('showAccount', { id: accountId }, { staleTime: LIVE_MS })
   const rules = useGet('showWalletRules', {})
   const [asking, setAsking] = useState<PromiseWithResolvers<unknown> | null>(null)
+  /** Resolves once the change is booked. A question that is closed before leaves it open: the form keeps its draft. */
   const ask = () => {
     book.reset()
     const begun = Promise.withResolvers<unknown>()

@@ -157,7 +157,7 @@ export interface Question {
 
 interface ActionProps<Answer> extends Omit<ButtonProps, 'onClick'> {
   readonly confirm?: Question
-  /** In place of `confirm`: renders what reads the effects of the operation, and asks. A null question is not known yet. */
+  /** Instead of `confirm`: renders what reads the effects of the operation, and asks. A null question is not known yet. */
   readonly confirmWith?: (ask: (question: Question | null) => ReactNode) => ReactNode
   /** The notice of success. */
   readonly done?: string

@@ -75,7 +75,7 @@ export function useFields<Values extends object>(draft: string | null, initial: 
       if (draft !== null) storeDraft(draft, null)
       setState((now) => ({ ...now, values: now.saved, isRestored: false }))
     },
-    /** Use it instead of `keep` in a form that is emptied after it is sent, unless its user has typed since. */
+    /** Empties the form, instead of `keep`, once it is sent. What its user has typed since then stays. */
     restart: () => {
       dropSent()
       setState((now) => ({

@@ -11,11 +11,14 @@ export interface TableLayout {
 
 export const AS_GIVEN: TableLayout = { columns: [], widths: {} }
 
+/** A narrower column shows nothing. */
+export const MIN_WIDTH_PX = 48
+
 const STORED = 'tollgate-table '
 const COMPACT = 'tollgate-compact-rows'
 
 const listeners = new Set<() => void>()
-const read = new Map<string, TableLayout>()
+const layouts = new Map<string, TableLayout>()
 
 const onChange = (listener: () => void): (() => void) => {
   listeners.add(listener)
@@ -27,17 +30,17 @@ const tellAll = (): void => {
 }
 
 function readLayout(table: string): TableLayout {
-  const known = read.get(table)
+  const known = layouts.get(table)
   if (known !== undefined) return known
   const text = localStorage.getItem(STORED + table)
   const layout = text === null ? AS_GIVEN : (JSON.parse(text) as TableLayout)
-  read.set(table, layout)
+  layouts.set(table, layout)
   return layout
 }
 
 /** Keeps the layout of a table. @param table its caption */
 export function storeLayout(table: string, layout: TableLayout): void {
-  read.set(table, layout)
+  layouts.set(table, layout)
   if (layout === AS_GIVEN) localStorage.removeItem(STORED + table)
   else localStorage.setItem(STORED + table, JSON.stringify(layout))
   tellAll()

@@ -8,15 +8,13 @@ import { Actions, CheckField, CONTROL, SelectField } from './form.tsx'
 import {
   AS_GIVEN,
   arrange,
+  MIN_WIDTH_PX,
   storeCompact,
   storeLayout,
   type TableLayout,
   useCompact,
   useLayout,
 } from './table-layout.ts'
-
-/** A narrower column shows nothing. */
-const MIN_WIDTH_PX = 48
 
 interface TableSettingsProps {
   readonly table: string

@@ -5,7 +5,15 @@ import { nameInZone } from '../format.ts'
 import { t } from '../i18n.ts'
 import { Button } from './button.tsx'
 import { EmptyState, Panel, type Query, QueryState } from './states.tsx'
-import { AS_GIVEN, arrange, storeLayout, type TableLayout, useCompact, useLayout } from './table-layout.ts'
+import {
+  AS_GIVEN,
+  arrange,
+  MIN_WIDTH_PX,
+  storeLayout,
+  type TableLayout,
+  useCompact,
+  useLayout,
+} from './table-layout.ts'
 import { SCROLLED_BY_KEYS } from './text.tsx'
 
 /** The least width of a table at which a column is shown: on a narrower page the more important ones have the room. */
@@ -44,8 +52,6 @@ const readId = <Row,>(row: Row): string => String((row as { id: string | number 
 
 /** A longer table scrolls in its own box, below its head. */
 const LONG_ROWS = 20
-/** A narrower column shows nothing. */
-const MIN_WIDTH_PX = 48
 
 /** A table of records. Where it is wider than the page it scrolls sideways in its own box. */
 export const Table = <Row,>(props: TableProps<Row>) => (

@@ -1,7 +1,8 @@
 /** `tollgate logs tail`: calls as they are booked, each once, whatever happens to the database meanwhile. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Option } from 'commander'
-import { CALL_STATUSES, type CallStatus } from '../../../schemas/call-log/row.ts'
+import type { CallStatus } from '../../../schemas/call-log/row.ts'
+import { CALL_STATUSES } from '../../../schemas/call-log/words.ts'
 import { shorten } from '../../core/json/cut.ts'
 import { type CallFilter, LOOK_BACK_ROWS, type OperatorCall } from '../../postgres/call-log/calls.ts'
 import type { Database } from '../../postgres/database.ts'

@@ -1,7 +1,8 @@
 /** Counts, costs and latencies of calls over time, by the same filter as a page of the log. */
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { InstallationFilter } from '../../../schemas/call-log/page-query.ts'
-import { CALL_STATUSES, type CallStatus } from '../../../schemas/call-log/row.ts'
+import type { CallStatus } from '../../../schemas/call-log/row.ts'
+import { CALL_STATUSES } from '../../../schemas/call-log/words.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { readRows } from '../connection.ts'
 import { selectCalls } from '../pages/statement.ts'

@@ -10,12 +10,17 @@ export interface FieldSpan {
 
 const COMMA = 0x2c
 const SPACE = 0x20
+const LETTER_N = 0x6e
 
 export interface Splice {
   readonly start: number
   readonly end: number
   readonly text: string
 }
+
+/** Returns whether the object has the field. A null stands for an absent one. */
+export const isSet = (bytes: Buffer, span: FieldSpan | null | undefined): span is FieldSpan =>
+  span != null && bytes[span.start] !== LETTER_N
 
 /** Returns a field as it is written, with its name. */
 export const cutField = (bytes: Buffer, { nameStart, end }: FieldSpan): Buffer =>

@@ -9,7 +9,14 @@ import {
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
 import { scanFields } from '../../core/json/scanner/tape.ts'
-import { applySplices, assignment, type FieldSpan, removal, type Splice } from '../../core/json/splice.ts'
+import {
+  applySplices,
+  assignment,
+  type FieldSpan,
+  isSet,
+  removal,
+  type Splice,
+} from '../../core/json/splice.ts'
 import type { ChatCall, Dialect, EncodeOptions, ProtocolAdapter } from '../dialect.ts'
 import { readJsonFields } from '../request/client-json.ts'
 import { readConversationKey } from '../request/conversation-key.ts'
@@ -160,10 +167,6 @@ function withUsageRequested(body: Buffer, { start, end }: FieldSpan): string {
   return applySplices(options, [asking]).toString('utf8')
 }
 
-const LETTER_N = 0x6e
-const isSet = (body: Buffer, span: FieldSpan | undefined): span is FieldSpan =>
-  span !== undefined && body[span.start] !== LETTER_N
-
 /**
  * Returns the request with its output limit only in `field`, where it has both: upstreams differ in the one that they
  * obey.
@@ -197,16 +200,16 @@ const OTHER_FIELD: Readonly<Record<LimitField, LimitField>> = {
 }
 
 /**
- * Returns the body for a native upstream: the client's bytes, in which only model id, output limit, usage option and
- * prediction change. The limit goes in the field that the upstream obeys, where its channel names one: it would ignore the other
- * one, and generate more than was admitted.
+ * Returns the body for a native upstream: the client's bytes, in which only model id, output limit, usage options and
+ * prediction change. The limit goes in the field that the upstream obeys, where its channel names one: it would ignore
+ * the other one, and generate more than was admitted.
  */
 export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buffer {
   const { outputLimitField } = options
   const limited = outputLimitField === null ? call.source : withOneLimit(call, outputLimitField)
-  const priced = withoutField(limited, PREDICTION)
   // The gateway itself answers the client that asks for the charge.
-  const source = call.wantsCost === true ? withoutField(priced, 'usage') : priced
+  const withoutUsage = call.wantsCost === true ? withoutField(limited, 'usage') : limited
+  const source = withoutField(withoutUsage, PREDICTION)
   const splices: Splice[] = []
   const put = (name: keyof ChangedFields, json: string) =>
     splices.push(assignment(name, json, source.fields[name], source.open))

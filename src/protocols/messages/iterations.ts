@@ -109,7 +109,8 @@ function listBilled(all: readonly Iteration[], { handovers, last }: Refusals): r
     const category = at < attempts.length - 1 ? (handovers[at] ?? '') : last
     return category !== null && !isBilledRefusal(category) && attempt.every(isSilent)
   })
-  return all.filter((iteration) => !free.some((attempt) => attempt.includes(iteration)))
+  const unbilled = new Set(free.flat())
+  return all.filter((iteration) => !unbilled.has(iteration))
 }
 
 /**

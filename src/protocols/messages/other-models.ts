@@ -5,14 +5,13 @@
 import type { Buffer } from 'node:buffer'
 import type { CountTokensRequest } from '../../../schemas/chat/messages.ts'
 import { scanItems } from '../../core/json/scanner/tape.ts'
-import { type FieldSpan, removal, type Splice } from '../../core/json/splice.ts'
+import { type FieldSpan, isSet, removal, type Splice } from '../../core/json/splice.ts'
 import type { ChatCall, OtherModel } from '../dialect.ts'
 import { type LooseObject, toFields, toList, toText } from '../loose.ts'
 import { ADVISOR, isCount } from '../request/tools.ts'
 
 const FAST = 'fast'
-/** The first characters of values. */
-const NULL = 0x6e
+/** The first character of a list. */
 const LIST = 0x5b
 const NO_NAMES: ReadonlyMap<string, string> = new Map()
 
@@ -79,7 +78,7 @@ export function writeOtherModels(
   const splices: Splice[] = []
   const dropped: string[] = []
   const fallbacks = fields.get('fallbacks')
-  if (fallbacks !== undefined && body[fallbacks.start] !== NULL) {
+  if (isSet(body, fallbacks)) {
     const isList = body[fallbacks.start] === LIST
     const { kept, isAnyLeftOut } = isList ? writeItems(body, fallbacks, () => true, names) : NONE_KEPT
     if (isAnyLeftOut) dropped.push('fallbacks')

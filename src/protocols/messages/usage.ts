@@ -89,7 +89,7 @@ export const readBlock = ({ type, name, content, trigger }: LooseObject): BegunB
 })
 
 const FAST = 'fast'
-/** What some report as the output of an answer without any. */
+/** Some upstreams report this for an answer without output. */
 const PLACEHOLDER_OUTPUT_TOKENS = 1
 const FREE_REPORT: UsageReport = { ...NO_USAGE, replacesEarlier: true }
 
@@ -175,7 +175,7 @@ export class MessagesUsage {
   }
 
   /** Whether the answer is a refusal that costs nothing: it came before any output. */
-  get isFreeRefusal(): boolean {
+  get #isFreeRefusal(): boolean {
     const isBeforeOutput = !this.#hasContent && (this.#output ?? 0) <= PLACEHOLDER_OUTPUT_TOKENS
     return this.#refusal !== null && isBeforeOutput && !isBilledRefusal(this.#refusal)
   }
@@ -234,7 +234,7 @@ export class MessagesUsage {
     const extra = { cacheWrite1h: this.#cacheWrite1h, tools }
     const byModel = output === null ? null : this.#readModels(report.prompt ?? 0, output)
     if (byModel !== null) return withModels(report, byModel, tools)
-    if (this.isFreeRefusal) return FREE_REPORT
+    if (this.#isFreeRefusal) return FREE_REPORT
     if (this.#compactions.count === 0) return { ...report, ...keepExtra(extra) }
     return withCompactions(report, this.#compactions, extra)
   }

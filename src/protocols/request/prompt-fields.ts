@@ -1,6 +1,6 @@
 /** The fields of requests, beside the conversation itself, that upstreams make part of the prompt. */
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
-import type { FieldSpan } from '../../core/json/splice.ts'
+import { type FieldSpan, isSet } from '../../core/json/splice.ts'
 import { isObject } from '../loose.ts'
 
 /** Settings that hold a schema, mostly: they count where they do. */
@@ -31,11 +31,9 @@ export function holdsSchema(name: string, value: unknown): boolean {
   return isObject(format) && Object.keys(format).some((key) => key !== 'type')
 }
 
-const LETTER_N = 0x6e
-
-/** Returns the bytes of a value in the body. A null stands for an absent one. */
+/** Returns the bytes of a value in the body. */
 export const bytesOfField = (body: Buffer, span: FieldSpan | null | undefined): number =>
-  span == null || body[span.start] === LETTER_N ? 0 : span.end - span.start
+  isSet(body, span) ? span.end - span.start : 0
 
 /** Returns the bytes of all such fields in the body. `settings` are the values of those that may have a schema. */
 export function promptFieldBytes(

@@ -6,8 +6,8 @@
 import { type ResponsesRequest, responsesRequest } from '../../../schemas/chat/responses.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { printNumber, printText } from '../../core/call-log/detail-text.ts'
-import { scanFields } from '../../core/json/scanner/tape.ts'
-import { applySplices, assignment, type FieldSpan, removal, type Splice } from '../../core/json/splice.ts'
+import { type ScannedFields, scanFields } from '../../core/json/scanner/tape.ts'
+import { applySplices, assignment, isSet, removal, type Splice } from '../../core/json/splice.ts'
 import type {
   CallState,
   ChatCall,
@@ -33,11 +33,8 @@ import { readWholeResponse } from './whole.ts'
 import { responseAsStream } from './whole-as-stream.ts'
 
 /** The client's body, byte for byte, and the places of its fields. */
-export interface ResponsesSource {
+export interface ResponsesSource extends ScannedFields {
   readonly body: Buffer
-  readonly fields: ReadonlyMap<string, FieldSpan>
-  /** Index of the object's opening brace. */
-  readonly open: number
 }
 
 /** Returns the source of a call that this dialect has read. */
@@ -132,24 +129,19 @@ function read({ body }: ClientRequest, isCompaction = false): ChatCall {
 export const responsesDialect: Dialect = { protocol: 'responses', read: (request) => read(request) }
 export const responsesCompaction: Dialect = { protocol: 'responses', read: (request) => read(request, true) }
 
-/** Returns the place of what it predicts; undefined without it. */
-const findPrediction = ({ body, fields }: ResponsesSource): FieldSpan | undefined => {
-  const span = fields.get(PREDICTION)
-  return span === undefined || body[span.start] === LETTER_N ? undefined : span
-}
-
-const LETTER_N = 0x6e
-
 function withoutPrediction(source: ResponsesSource): ResponsesSource {
-  const span = findPrediction(source)
-  if (span === undefined) return source
+  const span = source.fields.get(PREDICTION)
+  if (!isSet(source.body, span)) return source
   const body = applySplices(source.body, [removal(source.body, span)])
   return { ...scanFields(body), body }
 }
 
 /** Returns the body for a native upstream: the client's bytes, changed only in model id, output limit and prediction. */
-function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: EncodeOptions): Buffer {
-  const { body, fields, open } = withoutPrediction(getSource(call))
+function wireBody(
+  call: ChatCall,
+  { body, fields, open }: ResponsesSource,
+  { upstreamModel, outputCeiling }: EncodeOptions,
+): Buffer {
   const splices: Splice[] = []
   const put = (name: string, json: string) => splices.push(assignment(name, json, fields.get(name), open))
   if (upstreamModel !== call.model) put('model', JSON.stringify(upstreamModel))
@@ -166,10 +158,11 @@ export const responsesNative: ProtocolAdapter = {
   from: 'responses',
   to: 'responses',
   urlsToFetch: () => [],
-  encodeRequest: (call, options) => ({
-    body: wireBody(call, options),
-    dropped: findPrediction(getSource(call)) === undefined ? [] : [PREDICTION],
-  }),
+  encodeRequest(call, options) {
+    const given = getSource(call)
+    const source = withoutPrediction(given)
+    return { body: wireBody(call, source, options), dropped: source === given ? [] : [PREDICTION] }
+  },
   streamContentType: () => null,
   keepAlive: () => COMMENT,
   openStream: (_call, provider) => new ResponsesMeter(provider),

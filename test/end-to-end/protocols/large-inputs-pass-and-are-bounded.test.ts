@@ -5,7 +5,7 @@ import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { eventually, startService } from '../../support/service.ts'
 import { checkCharges, errorOf, post, traceOf, upstreamRequest } from '../support.ts'
-import { Books, checkRefused, configOf, ERRORS, simulated } from './support.ts'
+import { Books, checkRefused, configOf, ERRORS, makeWav, simulated } from './support.ts'
 
 const MIB = 1024 * 1024
 /** A credit for each token, search and second. */
@@ -37,31 +37,10 @@ const CHANNELS = [
 ]
 const CONFIG = configOf(MODELS, CHANNELS)
 const CREDIT = '100000000'
-/** Of 8,000 bytes each. */
+/** 25 MB. */
 const SECONDS = 3_200
 /** Two such forms fit into 32 MiB. */
 const FEWER_SECONDS = 1_500
-
-/** Noise of so many seconds as WAV, about 25 MB. */
-function makeSound(seconds: number): Buffer {
-  const rate = 8_000
-  const head = Buffer.alloc(44)
-  head.write('RIFF', 0)
-  head.writeUInt32LE(36 + seconds * rate, 4)
-  head.write('WAVEfmt ', 8)
-  head.writeUInt32LE(16, 16)
-  head.writeUInt16LE(1, 20)
-  head.writeUInt16LE(1, 22)
-  head.writeUInt32LE(rate, 24)
-  head.writeUInt32LE(rate, 28)
-  head.writeUInt16LE(1, 32)
-  head.writeUInt16LE(8, 34)
-  head.write('data', 36)
-  head.writeUInt32LE(seconds * rate, 40)
-  const noise = Buffer.alloc(seconds * rate)
-  for (let at = 0; at < noise.length; at += 4) noise.writeUInt32LE((at * 2_654_435_761) >>> 0, at)
-  return Buffer.concat([head, noise])
-}
 
 const BOUNDARY = 'a-boundary-x'
 const makeForm = (model: string, sound: Buffer): Buffer =>
@@ -196,7 +175,7 @@ t.test('large inputs', async (t) => {
   })
 
   await t.test('25 MB of sound in a form that is streamed are heard, to the byte', async (t) => {
-    const sound = makeSound(SECONDS)
+    const sound = makeWav(SECONDS)
     const form = makeForm('hear', sound)
     const pieces = cutAt(
       form,
@@ -215,7 +194,7 @@ t.test('large inputs', async (t) => {
     const { key } = await service.newKey(CREDIT)
     // It holds what looks like its boundary.
     const lookalike = Buffer.from(`\r\n--${BOUNDARY.slice(0, -1)}\r\n--`)
-    const sound = Buffer.concat([makeSound(1).subarray(0, 60), lookalike])
+    const sound = Buffer.concat([makeWav(1).subarray(0, 60), lookalike])
     const form = makeForm('hear', sound)
     const everyByte = Array.from({ length: form.length - 1 }, (_, at) => at + 1)
     // The log lists 200 calls at once.
@@ -234,7 +213,7 @@ t.test('large inputs', async (t) => {
   })
 
   await t.test('a form that ends too early is 400', async (t) => {
-    const form = makeForm('hear', makeSound(1))
+    const form = makeForm('hear', makeWav(1))
     for (const end of [10, 100, form.length - 30, form.length - 4]) {
       const answer = await post(service, books.key, PATHS.hear, form.subarray(0, end), FORM_TYPE)
       t.equal(answer.status, 400, `${end} bytes`)
@@ -251,7 +230,7 @@ t.test('many large forms at once stay within the memory of bodies', async (t) =>
     config: configOf(MODELS, CHANNELS, { server: { max_buffered_mib: 32 } }),
   })
   const { key } = await service.newKey(CREDIT)
-  const form = makeForm('hears', makeSound(FEWER_SECONDS))
+  const form = makeForm('hears', makeWav(FEWER_SECONDS))
   const answers = await Promise.all(
     Array.from({ length: 6 }, () => post(service, key, PATHS.hear, form, FORM_TYPE)),
   )

@@ -1,4 +1,5 @@
 /** What tests of all four protocols share: channels of each, a plain call in each, and the books that calls balance. */
+import { Buffer } from 'node:buffer'
 import { request } from 'node:http'
 import type { Test } from 'tap'
 import type { z } from 'zod'
@@ -362,4 +363,26 @@ export async function checkRefused(
   t.strictSame(body, shapeOf(protocol, named, body.error.message, retryAfter), `${protocol}: ${named.code}`)
   t.match(body.error.message, message)
   return body.error.message
+}
+
+/** Returns noise of this length as WAV, of 8,000 bytes a second. */
+export function makeWav(seconds: number): Buffer {
+  const rate = 8_000
+  const head = Buffer.alloc(44)
+  head.write('RIFF', 0)
+  head.writeUInt32LE(36 + seconds * rate, 4)
+  head.write('WAVEfmt ', 8)
+  head.writeUInt32LE(16, 16)
+  head.writeUInt16LE(1, 20)
+  head.writeUInt16LE(1, 22)
+  head.writeUInt32LE(rate, 24)
+  // Decoders do not read this rate of bytes; it is not believed.
+  head.writeUInt32LE(rate * 1_000, 28)
+  head.writeUInt16LE(1, 32)
+  head.writeUInt16LE(8, 34)
+  head.write('data', 36)
+  head.writeUInt32LE(seconds * rate, 40)
+  const noise = Buffer.alloc(seconds * rate)
+  for (let at = 0; at < noise.length; at += 4) noise.writeUInt32LE((at * 2_654_435_761) >>> 0, at)
+  return Buffer.concat([head, noise])
 }

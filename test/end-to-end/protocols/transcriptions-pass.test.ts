@@ -4,7 +4,7 @@ import OpenAI, { toFile } from 'openai'
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { errorOf, traceOf, upstreamCalls, upstreamRequest } from '../support.ts'
-import { Books, configOf, simulated } from './support.ts'
+import { Books, configOf, makeWav, simulated } from './support.ts'
 
 /** A credit for each second. */
 const heard = { endpoint_type: 'audio_transcriptions', pricing: { unit: 'minute', per_unit: '60' } } as const
@@ -38,31 +38,11 @@ const CONFIG = configOf(
 const PATH = '/v1/audio/transcriptions'
 const TEXT = 'The river runs north.'
 
-/** Silence of so many seconds, 8,000 bytes each. */
-function wav(seconds: number): Buffer {
-  const rate = 8_000
-  const head = Buffer.alloc(44)
-  head.write('RIFF', 0)
-  head.writeUInt32LE(36 + seconds * rate, 4)
-  head.write('WAVEfmt ', 8)
-  head.writeUInt32LE(16, 16)
-  head.writeUInt16LE(1, 20)
-  head.writeUInt16LE(1, 22)
-  head.writeUInt32LE(rate, 24)
-  // Decoders do not read this rate of bytes; it is not believed.
-  head.writeUInt32LE(rate * 1_000, 28)
-  head.writeUInt16LE(1, 32)
-  head.writeUInt16LE(8, 34)
-  head.write('data', 36)
-  head.writeUInt32LE(seconds * rate, 40)
-  return Buffer.concat([head, Buffer.alloc(seconds * rate, 128)])
-}
-
 t.test('transcriptions', async (t) => {
   const service = await borrowService(t, CONFIG)
   const books = await Books.open(service)
   const client = new OpenAI({ baseURL: `${service.baseUrl}/v1`, apiKey: books.key, maxRetries: 0 })
-  const sound = () => toFile(wav(9), 'words.wav', { type: 'audio/wav' })
+  const sound = () => toFile(makeWav(9), 'words.wav', { type: 'audio/wav' })
   const charged = (trace: string, count: string, cost: string, row: object = {}) =>
     books.chargedAsRow(trace, { status: 'success', cost, unit_type: 'audio', unit_count: count, ...row })
   const send = (form: FormData, headers: Readonly<Record<string, string>> = {}) =>
@@ -73,7 +53,7 @@ t.test('transcriptions', async (t) => {
     })
   const makeForm = (
     fields: Readonly<Record<string, string>>,
-    file: Buffer | null = wav(9),
+    file: Buffer | null = makeWav(9),
     field = 'file',
   ) => {
     const form = new FormData()
@@ -93,7 +73,7 @@ t.test('transcriptions', async (t) => {
     t.match(call, { path: PATH, model: 'sim-hear' })
     const { bytes, headers } = await upstreamRequest(service, trace)
     t.match(headers.get('content-type'), /^multipart\/form-data; boundary=/)
-    t.ok(bytes.includes(wav(9)), 'the sound is the same to the byte')
+    t.ok(bytes.includes(makeWav(9)), 'the sound is the same to the byte')
     t.match(bytes.toString('latin1'), /name="language"\r\n\r\nen\r\n/)
     t.match(bytes.toString('latin1'), /name="file"; filename="words.wav"\r\ncontent-type: audio\/wav/)
     await charged(trace, '7', '7')
@@ -144,7 +124,7 @@ t.test('transcriptions', async (t) => {
     t.equal(first.status, 200)
     t.equal(again.headers.get('idempotency-replayed'), 'true')
     await charged(traceOf(first), '7', '7', { attempts_count: 2 })
-    const other = await send(makeForm({ model: 'hear-again' }, wav(8)), headers)
+    const other = await send(makeForm({ model: 'hear-again' }, makeWav(8)), headers)
     t.equal(other.status, 409)
     books.free(traceOf(other), { status: 'rejected' })
   })
@@ -163,7 +143,7 @@ t.test('transcriptions', async (t) => {
       [makeForm({}), 400],
       [makeForm({ model: 'hear' }, null), 400],
       [makeForm({ model: 'hear' }, Buffer.alloc(0)), 400],
-      [makeForm({ model: 'hear' }, wav(1), 'sound'), 400],
+      [makeForm({ model: 'hear' }, makeWav(1), 'sound'), 400],
       [makeForm({ model: 'hear', url: 'https://example.com/a.wav' }), 400],
       [makeForm({ model: 'hear', Model: 'talk' }), 400],
       [twice, 400],

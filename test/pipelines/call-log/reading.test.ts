@@ -9,12 +9,13 @@ import { BOOKED_COLUMNS, COPIED_COLUMNS, findColumn } from '../../../schemas/cal
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
 import type { CallPageQuery } from '../../../schemas/call-log/page-query.ts'
 import { IN_FLIGHT_MAX_JOBS, type LogPage, logPage } from '../../../schemas/call-log/query.ts'
-import { CALL_STATUSES, LOG_CSV_MAX_ROWS, UNIT_TYPES } from '../../../schemas/call-log/row.ts'
+import { LOG_CSV_MAX_ROWS } from '../../../schemas/call-log/row.ts'
 import {
   LOG_SUMMARY_CACHE_SECONDS,
   type LogSummary,
   logSummary as summarySchema,
 } from '../../../schemas/call-log/summary.ts'
+import { CALL_STATUSES, UNIT_TYPES } from '../../../schemas/call-log/words.ts'
 import { ONE_CREDIT, printCredits } from '../../../schemas/money.ts'
 import { type CallLog, openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { connect } from '../../../src/clickhouse/connection.ts'

@@ -23,7 +23,7 @@ import {
   type Settlement,
   settlement as settlementSchema,
 } from '../../../schemas/call-log/columns.ts'
-import { CALL_STATUSES, UNIT_TYPES } from '../../../schemas/call-log/row.ts'
+import { CALL_STATUSES, UNIT_TYPES } from '../../../schemas/call-log/words.ts'
 import { REJECTED_WAITING_MAX_CHARS, SPARE_BYTES } from '../../../src/journal/file-journal.ts'
 import { diskFiles, type JournalFiles } from '../../../src/journal/files.ts'
 import { type JournalBatch, openJournal } from '../../../src/journal/journal.ts'

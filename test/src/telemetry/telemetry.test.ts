@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { KEY_SHOWN_CHARS } from '../../../schemas/accounts/key.ts'
-import { CALL_STATUSES } from '../../../schemas/call-log/row.ts'
+import { CALL_STATUSES } from '../../../schemas/call-log/words.ts'
 import { boundLine, MAX_LINE_CHARS, MAX_VALUE_CHARS } from '../../../src/telemetry/bounded-line.ts'
 import { createLog, type LogOptions, type LogOutput } from '../../../src/telemetry/log.ts'
 import {

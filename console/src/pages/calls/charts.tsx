@@ -1,5 +1,6 @@
 /** Charts of the calls that match the filters: number by status, cost and duration. */
 import { useMemo } from 'react'
+import { CALL_STATUSES } from '../../../../schemas/call-log/words.ts'
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { printDay, printShortCount, readZoneName, toDayStart } from '../../format.ts'
@@ -19,7 +20,6 @@ const STATUS_TONES = {
   interrupted: 'series-warn',
   rejected: 'series-other',
 } as const
-const LISTED_STATUSES = Object.keys(STATUS_TONES) as (keyof typeof STATUS_TONES)[]
 
 /** Returns every step from the first call on. A step without calls counts zero. Days may have 23 or 25 hours. */
 function listSteps({ period_from, period_to, bucket_seconds, data }: CallSeries) {
@@ -71,7 +71,7 @@ export function Charts({ isReady, accountId, filters }: ChartsProps) {
         {...common}
         print={printShortCount}
         isStacked
-        series={LISTED_STATUSES.map((status) => {
+        series={CALL_STATUSES.map((status) => {
           const values = points.map((point) => point?.by_status[status] ?? 0)
           return { name: statuses[status][1], kind: 'bars', tone: STATUS_TONES[status], values } as const
         })}

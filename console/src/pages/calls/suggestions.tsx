@@ -1,24 +1,13 @@
 /** The input that finds a filter of calls, with suggestions from what the calls have. */
 import { Autocomplete } from '@base-ui/react/autocomplete'
 import { type ComponentProps, useLayoutEffect, useRef } from 'react'
+import { UNIT_TYPES } from '../../../../schemas/call-log/words.ts'
 import { useGet } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { type AddFilterProps, type Bound, type Chip, nameChips, printBound } from './chips.ts'
 import { toCallQuery } from './query.ts'
-
-const UNIT_TYPES = [
-  'chat',
-  'image',
-  'video',
-  'music',
-  'audio',
-  'avatar',
-  'voice',
-  'search',
-  'transcript',
-] as const
 
 /** Bounds to choose from before a number is typed. */
 const BOUNDS: { readonly [Name in Bound]: readonly string[] } = {
@@ -86,12 +75,12 @@ function useSuggestions({ typed, filters, isWhole = false, rows }: SuggestionsPr
     value: names[chip],
     items: bounds[chip].map((value) => ({ chip, value, label: `${names[chip]} ${printBound(chip, value)}` })),
   })
-  const [idOf] = IDS.find(([, form]) => form.test(text)) ?? []
+  const [idChip] = IDS.find(([, form]) => form.test(text)) ?? []
   const parts: Suggestion[] =
     text === ''
       ? []
-      : idOf !== undefined
-        ? [{ chip: idOf, value: text }]
+      : idChip !== undefined
+        ? [{ chip: idChip, value: text }]
         : [
             { chip: 'model_part', value: text, label: t('Model contains “{text}”', { text }) },
             ...(seesKeys

@@ -3,11 +3,11 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { request, setCsrfToken } from '../../api/client.ts'
-import { type Session, sessionQuery } from '../../api/session.ts'
+import { announceSession, type Session, sessionQuery } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { FormError, useDocumentTitle } from '../../ui/states.tsx'
-import { announceSession, rememberWay } from './remembered.ts'
+import { rememberWay } from './remembered.ts'
 
 interface FrameProps {
   readonly title: string

@@ -3,11 +3,11 @@ import { useMutation } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { request, setCsrfToken } from '../../api/client.ts'
-import type { Session } from '../../api/session.ts'
+import { announceSession, type Session } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { ErrorState, Skeleton } from '../../ui/states.tsx'
 import { Frame, useOpened } from './frame.tsx'
-import { announceSession, forgetInvitation, takeOpenedInvitation, takeWay } from './remembered.ts'
+import { forgetInvitation, takeOpenedInvitation, takeWay } from './remembered.ts'
 
 const route = getRouteApi('/before-sign-in/sign-in/oidc/$id')
 

@@ -35,19 +35,3 @@ export function takeOpenedInvitation(): string | null {
 }
 
 export const forgetInvitation = (): void => sessionStorage.removeItem(INVITATION)
-
-const SESSIONS = 'tollgate-sessions'
-
-/** Tells the other tabs that a session has begun or ended. */
-export function announceSession(): void {
-  const channel = new BroadcastChannel(SESSIONS)
-  channel.postMessage(null)
-  channel.close()
-}
-
-/** Calls `onSession` when another tab begins or ends a session, until the function that it returns is called. */
-export function onAnnouncedSession(onSession: () => void): () => void {
-  const channel = new BroadcastChannel(SESSIONS)
-  channel.onmessage = onSession
-  return () => channel.close()
-}
