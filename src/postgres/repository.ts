@@ -18,7 +18,10 @@ export interface Standby {
 /** The connections of one process. */
 export interface Pools {
   readonly main: Sql
-  /** One connection, for what a process repeats even without calls: at rest it keeps only this and that of its subscriptions. */
+  /**
+   * One connection, for short statements that a process repeats even without calls: at rest it keeps only this and that of its
+   * subscriptions. A lease is not renewed here, where it would wait for others.
+   */
   readonly rounds: Sql
   /** For subscriptions to notifications, which belong to a session. */
   readonly session: Sql

@@ -109,7 +109,7 @@ export interface AccountRepositories {
 }
 
 export function openAccounts(pools: Pools, { material, replacedAt }: KnownMasterKey): AccountRepositories {
-  const { main, rounds, auditing } = pools
+  const { main, auditing } = pools
   return {
     accounts: onPool(main, {
       create: accounts.createAccount,
@@ -153,8 +153,7 @@ export function openAccounts(pools: Pools, { material, replacedAt }: KnownMaster
         update: keys.updateKey,
         endFormerSecret,
       }),
-      ...onPool(auditing, { eraseSealed: eraseSealedKeys }),
-      ...onPool(rounds, { recordExpiring: recordExpiringKeys }),
+      ...onPool(auditing, { eraseSealed: eraseSealedKeys, recordExpiring: recordExpiringKeys }),
       ...onPool(main, { findCredential: findPastLostSession, noteSecretUse }, READ_DEADLINE_MS),
       create: (key) => keys.createKey(main, material, key),
       reveal: (keyId) => keys.revealKey(main, material, keyId),

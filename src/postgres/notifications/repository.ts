@@ -108,12 +108,10 @@ export function openNotifications(
         replay: records.replayDelivery,
         replayFailed: records.replayFailed,
         endAttempts: deliveries.endAttempts,
-      }),
-      ...onPool(rounds, {
-        claimDue: deliveries.nameDeliveries,
         touch: deliveries.touchDeliveries,
         purge: deliveries.purgeDeliveries,
       }),
+      ...onPool(rounds, { claimDue: deliveries.nameDeliveries }),
       read: (ids) => deliveries.readDeliveries(main, material, ids),
       sendMail: (address, mail) => deliveries.sendMail(main, material, address, mail),
     },

@@ -118,7 +118,7 @@ export interface PeopleRepositories {
 }
 
 export function openPeople(pools: Pools, { material }: KnownMasterKey): PeopleRepositories {
-  const { main, rounds } = pools
+  const { main } = pools
   return {
     users: {
       ...onStandby(pools, { list: users.listUsers }),
@@ -142,8 +142,8 @@ export function openPeople(pools: Pools, { material }: KnownMasterKey): PeopleRe
         createLink: sessions.createLink,
         hasSignedIn: sessions.hasSignedIn,
         signInByLink: sessions.signInByLink,
+        purge: sessions.purgeSessions,
       }),
-      ...onPool(rounds, { purge: sessions.purgeSessions }),
     },
     signIn: {
       ...onPool(main, {
@@ -177,8 +177,8 @@ export function openPeople(pools: Pools, { material }: KnownMasterKey): PeopleRe
         take: attempts.takeAttempt,
         takeBack: attempts.takeBackAttempt,
         takeInvitationMail: attempts.takeInvitationMail,
+        purge: attempts.purgeAttempts,
       }),
-      ...onPool(rounds, { purge: attempts.purgeAttempts }),
     },
     invitations: onPool(main, {
       create: invitations.createInvitation,

@@ -37,7 +37,7 @@ export interface StoredResponses {
   purgeConversationCalls(): Promise<number>
 }
 
-export const openStoredResponses = ({ main, rounds }: Pools): StoredResponses => ({
+export const openStoredResponses = ({ main }: Pools): StoredResponses => ({
   ...onPool(
     main,
     {
@@ -54,20 +54,17 @@ export const openStoredResponses = ({ main, rounds }: Pools): StoredResponses =>
   ...onPool(main, {
     forgetStoredResponse: storedResponses.forgetStoredResponse,
     forgetConversation: storedConversations.forgetConversation,
-  }),
-  ...onPool(rounds, {
     purgeStoredResponses: storedResponses.purgeStoredResponses,
     purgeConversationCalls: storedConversations.purgeConversationCalls,
   }),
 })
 
 export const openIdempotencyRecords = (
-  { main, rounds }: Pools,
+  { main }: Pools,
   { material }: KnownMasterKey,
 ): IdempotencyRecords => ({
   ...onPool(main, { isAnswered: idempotency.isAnswered }, READ_DEADLINE_MS),
-  ...onPool(main, { free: idempotency.freeKey }),
-  ...onPool(rounds, { purge: idempotency.purgeRecords }),
+  ...onPool(main, { free: idempotency.freeKey, purge: idempotency.purgeRecords }),
   claim: (claim) => waitWithin(READ_DEADLINE_MS, idempotency.claimKey(main, material, claim)),
   store: (...stored) => idempotency.storeAnswer(main, material, ...stored),
 })

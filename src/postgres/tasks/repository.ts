@@ -74,6 +74,7 @@ export const openTasks = ({ main, rounds }: Pools): Tasks => ({
       deleteRecord: lists.deleteTaskRecord,
       recordObjects: lists.recordObjects,
       removeObjects: lists.removeObjects,
+      touch: lists.touchTasks,
     },
     READ_DEADLINE_MS,
   ),
@@ -82,7 +83,6 @@ export const openTasks = ({ main, rounds }: Pools): Tasks => ({
     {
       claimStale: lists.claimStaleTasks,
       findOverdue: lists.findOverdueTasks,
-      touch: lists.touchTasks,
       countOpen: lists.countOpenTasks,
       findExpiredObjects: lists.findExpiredObjects,
     },
