@@ -16,7 +16,7 @@ export interface LogCsvDeps extends LogSearchDeps {
   readonly callLog: CallPages
 }
 
-/** Rows that are held at a time. */
+/** The most rows in memory at a time. */
 const ROWS_PER_READ = 500
 /** Rows leave together as soon as they are this long: a write each would cost more than they do. */
 const PIECE_CHARS = 32 * 1024

@@ -134,20 +134,20 @@ const toBudgetFailure = (view: BudgetView, at: number, cost?: string): Failure =
   budgetReached(view.budget, view.resetsAt(at), cost)
 
 /**
- * Reserves the estimate in this process, in all limits or in none; returns the refusal, or null.
- * @param note says what the call may cost
+ * Reserves the estimate in this process, in all limits or in none. Returns null, or what makes the refusal, of what the call
+ * may cost.
  */
 export function admitWithinLimits(
   { cap, budgets }: Limited,
   estimate: Credits,
   at: number,
-  note: () => string,
-): Failure | null {
-  if (cap !== null && !cap.admit(estimate, true)) return spendCapReached(note())
-  for (const [index, budget] of budgets.entries()) {
+): ((cost: string) => Failure) | null {
+  if (cap !== null && !cap.admit(estimate, true)) return spendCapReached
+  for (const budget of budgets) {
     if (budget.at(at).admit(estimate, true)) continue
-    endWithinLimits({ cap, budgets: budgets.slice(0, index) }, { estimate, cost: 0n }, at)
-    return toBudgetFailure(budget, at, note())
+    const admitted = budgets.slice(0, budgets.indexOf(budget))
+    endWithinLimits({ cap, budgets: admitted }, { estimate, cost: 0n }, at)
+    return (cost) => toBudgetFailure(budget, at, cost)
   }
   return null
 }

@@ -13,7 +13,7 @@ function readHeader(text: string): Credits {
     const price = parseCredits(text)
     if (price > 0n) return price
   } catch {
-    // No decimal number.
+    // Not a decimal number.
   }
   throw new Failure('invalid_request', 'X-Max-Price: write credits above 0 as a decimal number, such as 2.5.')
 }

@@ -126,8 +126,8 @@ export const explainCost = (priced: PricedCall, estimate: Credits, mode: Estimat
     : ` (up to ${printCredits(estimate)} credits${explainEstimate(priced, mode)})`
 
 /**
- * Refuses a call whose estimate is above its highest price, and leaves out the models that may serve in place of it, or be
- * asked by its upstream, and are.
+ * Refuses a call whose estimate is above its highest price, and leaves out other models whose
+ * estimate is above it: those that may serve instead, and those that its upstream may ask.
  * @throws Failure `invalid_request`
  */
 export const limitPrice =
@@ -157,11 +157,10 @@ export const precharge =
     const session = readSession(call.request.header)
     if (!known.view.admit(estimate, wallet.reserve_in_flight))
       throw insufficientBalance(known, estimate, explainEstimate(call, mode))
-    const note = () => explainCost(call, estimate, mode)
-    const refusal = admitWithinLimits(known, estimate, call.request.submittedAt, note)
-    if (refusal !== null) {
+    const refuse = admitWithinLimits(known, estimate, call.request.submittedAt)
+    if (refuse !== null) {
       known.view.end(estimate, 0n)
-      throw refusal
+      throw refuse(explainCost(call, estimate, mode))
     }
     const isShared = wallet.reserve_in_flight && known.view.needsSharing(wallet.exact_below)
     const conversation = session || call.call.conversationKey

@@ -82,7 +82,7 @@ export const selectModel =
     if (first === undefined) throw notServed(catalog, call.protocol, model)
     const next = routes.length > 0 ? fallbacks : fallbacks.slice(1)
     const others = listOtherModels(catalog, call, [first, ...next], (other) => hasTierPrice(call, other))
-    // A second object that is spread takes as long as all else here, for every call.
+    // No second spread: it would double the time of this stage, which every call passes through.
     return {
       ...call,
       catalog,

@@ -13,7 +13,7 @@ export interface TimeInput {
 
 const readTime = (text: string | undefined): Date | null => (text === undefined ? null : new Date(text))
 
-/** Returns the time that a list is about. */
+/** Returns the time to which a list is limited. */
 export const readRange = ({ since, until }: TimeInput) => ({ since: readTime(since), until: readTime(until) })
 
 const notACursor = (): Failure => new Failure('invalid_request', 'cursor: is not the next_cursor of a page.')

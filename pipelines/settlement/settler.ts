@@ -30,7 +30,7 @@ import { OutageLog, type PipelineLog, resubscribeOnFault, retryForever } from '.
 const BOOK_LINGER_MS = 10
 /** The most that `Bookings.book` takes at once. */
 const BOOK_MAX_SETTLEMENTS = 1_000
-/** While this many batches are held, a batch that is sent directly is refused, and its sender repeats it: it bounds memory. */
+/** While this many batches are held, a batch that is sent directly is refused, and its sender repeats it. Bounds memory. */
 const DIRECT_MAX_BATCHES = 32
 /** A third of the time after which JetStream counts a silent settler as dead. */
 const KEEP_INTERVAL_MS = 2_000

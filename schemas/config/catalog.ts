@@ -256,9 +256,9 @@ export const modelEntry = z.strictObject({
 })
 export type ModelEntry = z.infer<typeof modelEntry>
 
-/** Headers in which upstreams take a key. */
 export const OUTPUT_LIMIT_FIELDS = ['max_tokens', 'max_completion_tokens'] as const
 
+/** Headers in which upstreams take a key. */
 export const KEY_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key'] as const
 export type KeyHeader = (typeof KEY_HEADERS)[number]
 

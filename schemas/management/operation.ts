@@ -166,7 +166,7 @@ export const timezone = z
 export const amountText = z.string().describe('Credits, as a decimal number.')
 export const instantText = z.iso.datetime().describe('RFC 3339, UTC.')
 
-/** The time of the entries of a list. */
+/** Limits a list to entries of a time. */
 export const timeInput = {
   since: instantText.optional().describe('Only from this time on.'),
   until: instantText.optional().describe('Only before this time.'),

@@ -9,7 +9,7 @@ import { readReadyLine } from './output-tail.ts'
 import { LOOPBACK } from './ports.ts'
 import { plainEnvironment, runModule } from './programs.ts'
 
-/** Not imported, and no `fetch`: in an ES module either loads undici, 7 MB of memory. */
+/** Neither an import nor `fetch`: both load undici, 7 MB of memory. */
 const { request: requestHttp } = process.getBuiltinModule('node:http')
 
 const READY_BOUND_MS = 30_000
@@ -47,8 +47,8 @@ export function simulatorEngine({ dataDir }: SimulatorEngineOptions): EngineKind
   }
 }
 
-/** Names the webhook of payments to the simulated provider, as an operator names it to the real one. */
-export async function namePaymentWebhook(
+/** Registers the payment webhook with the simulated provider, as an operator does with the real one. */
+export async function registerPaymentWebhook(
   simulatorUrl: string,
   baseUrl: string,
   secret: string,

@@ -11,7 +11,7 @@ import { type LinkFault, readWebLink } from '../../schemas/web-link.ts'
 import { decodeBody, isDecodingError, isKnownCoding, splitCodings } from './content-coding.ts'
 import { isPublicAddress } from './public-address.ts'
 
-/** Not imported: in an ES module that also loads Node's WebSocket, 7 MB of memory. */
+/** An import from an ES module also loads Node's WebSocket: 7 MB of memory. */
 const { request: requestHttp } = process.getBuiltinModule('node:http')
 
 export const MAX_REDIRECTS = 3

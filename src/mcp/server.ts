@@ -105,7 +105,7 @@ function makeServer(tools: ToolSet, version: string, onUnforeseen: (error: unkno
     },
   )
   server.setRequestHandler('tools/list', () => ({ tools: [...TOOLS] }))
-  // One after the other, so that a batch loads PostgreSQL as one call does.
+  // One after the other: a batch never loads PostgreSQL more than one call does.
   let last: Promise<unknown> = Promise.resolve()
   server.setRequestHandler('tools/call', ({ params }) => {
     const result = last.then(() => callTool(tools, params.name, params.arguments))

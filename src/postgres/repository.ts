@@ -18,7 +18,7 @@ export interface Standby {
 /** The connections of one process. */
 export interface Pools {
   readonly main: Sql
-  /** One connection, for what a process repeats while nobody calls: at rest it has no other but that of its subscriptions. */
+  /** One connection, for what a process repeats even without calls: at rest it keeps only this and that of its subscriptions. */
   readonly rounds: Sql
   /** For subscriptions to notifications, which belong to a session. */
   readonly session: Sql

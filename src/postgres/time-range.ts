@@ -1,7 +1,7 @@
-/** The time that a list is about. */
+/** The time to which a list is limited. */
 import type { Queryable } from './connection.ts'
 
-/** A time without a bound has none on that side. */
+/** An absent bound limits nothing. */
 export interface TimeRange<Time = Date> {
   readonly since?: Time | null | undefined
   /** Not included. */

@@ -11,7 +11,7 @@ import { type ReportedChannels, reportProcess } from './report-process.ts'
 import { exitOnUncaughtException } from './uncaught-exceptions.ts'
 import { VERSION } from './version.ts'
 
-/** Of a small machine, fewer than of both roles apart: each idle connection takes 5 MB of PostgreSQL. */
+/** Both roles in one process have fewer than apart: they run on small machines, where memory counts. */
 const MAX_CONNECTIONS: Readonly<Record<BackgroundRole, number>> = {
   settler: 3,
   tasks: 6,
@@ -31,7 +31,7 @@ export interface Background {
 interface BackgroundWork {
   /** Null: it calls no channel. */
   readonly channels: ReportedChannels | null
-  /** Begins nothing more; what is under way may end within the bound. */
+  /** Starts nothing new. What is under way may end within the bound. */
   stop(boundMs: number): Promise<void>
 }
 
@@ -65,13 +65,7 @@ export async function runBackground(boot: Boot, starts: readonly StartWork[]): P
     if (isEnding) return
     isEnding = true
     for (const work of works.toReversed()) await work.stop(boundMs)
-    await Promise.race([
-      nats.close().then(
-        () => database.close(),
-        () => database.close(),
-      ),
-      pause(CLOSE_BOUND_MS),
-    ])
+    await Promise.race([Promise.allSettled([nats.close(), database.close()]), pause(CLOSE_BOUND_MS)])
     log.info({}, 'Ended')
     log.flush()
     process.exit(0)

@@ -81,6 +81,11 @@ const GROUPS: readonly EquivalentGroup[] = [
   },
   {
     file: 'src/core/pricing/estimate.ts',
+    why: 'without a tier the second charge is the first one again; it only takes longer',
+    mutants: [['tier === undefined', 'false']],
+  },
+  {
+    file: 'src/core/pricing/estimate.ts',
     why: 'an equal charge is as dear',
     mutants: [['charge > most', 'charge >= most']],
   },
@@ -185,6 +190,16 @@ const GROUPS: readonly EquivalentGroup[] = [
     file: 'src/core/payments/price.ts',
     why: 'all of the money has all of the credits',
     mutants: [['part >= whole.amount', 'part > whole.amount']],
+  },
+  {
+    file: 'src/core/payments/price.ts',
+    why: 'what does not match has no second part',
+    mutants: [['[]', '["Stryker was here"]']],
+  },
+  {
+    file: 'src/core/payments/price.ts',
+    why: 'nothing is owed either way',
+    mutants: [['owed > 0n', 'owed >= 0n']],
   },
   {
     file: 'src/core/limits/answer-memory.ts',

@@ -3,11 +3,12 @@ import { useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import {
-  computeRefund,
+  computeReversal,
   countDecimals,
   countRefundable,
   parsePrice,
   printPrice,
+  readShownPayment,
 } from '../../../src/core/payments/price.ts'
 import { type AnswerOf, linkTo, request } from '../api/client.ts'
 import { useList } from '../api/read.ts'
@@ -31,7 +32,8 @@ type Payment = AnswerOf<'listAllPayments'>['data'][number]
 
 function RefundDialog({ payment, onClose }: { readonly payment: Payment; onClose(): void }) {
   const { id, account_id: accountId, currency, credits, account_name: account } = payment
-  const left = printPrice({ amount: countRefundable(payment), currency })
+  const reversible = readShownPayment(payment)
+  const left = printPrice({ amount: countRefundable(reversible), currency })
   const form = useFields(`refund ${id}`, { amount: left, reason: '' })
   const { amount, reason } = form.values
   const [idempotencyKey] = useState(() => crypto.randomUUID())
@@ -44,7 +46,7 @@ function RefundDialog({ payment, onClose }: { readonly payment: Payment; onClose
   const part = parsePrice(amount, currency)
   const { sends, note, question } = useBalanceChange({
     accountId,
-    change: part === null ? null : -computeRefund(payment, part),
+    change: part === null ? null : -computeReversal(reversible, part),
     amount,
     isFinal: true,
     title: t('Refund {amount} to the card of {account}', { amount: printMoney(amount, currency), account }),
@@ -130,7 +132,7 @@ export function AllPayments() {
       cell: (payment) =>
         mayRefund &&
         payment.state === 'paid' &&
-        countRefundable(payment) > 0n && (
+        countRefundable(readShownPayment(payment)) > 0n && (
           <DialogButton
             kind="quiet"
             dialog={(onClose) => <RefundDialog payment={payment} onClose={onClose} />}

@@ -15,10 +15,6 @@ interface ServedCall {
   readonly model: Model
 }
 
-/** Returns the header that names the model which serves in place of the requested one; none on most calls. */
-const makeModelHeaders = ({ requested, model }: ServedCall): HeaderList =>
-  model === requested ? NO_HEADERS : [['x-served-model', model.id.replace(NOT_PRINTABLE, '?')]]
-
 type Encoded = Pick<EncodedRequest, 'body' | 'dropped' | 'changed'>
 
 const NO_HEADERS: HeaderList = []
@@ -26,7 +22,7 @@ const MAX_LIST_CHARS = 2000
 const NOT_PRINTABLE = /[^\x20-\x7e]/g
 
 /** Returns a header of as many of the names as fit. */
-function listHeader(header: string, names: readonly string[] = []): HeaderList {
+function listHeader(header: string, names: readonly string[]): HeaderList {
   if (names.length === 0) return NO_HEADERS
   let list = ''
   for (const name of names) {
@@ -77,7 +73,12 @@ export function planTranslationHeaders(
 }
 
 /** Returns the headers of an answer: its own, and those that name its model and its translation. */
-export const joinAnswerHeaders = (own: HeaderList, call: ServedCall, translation: HeaderList): HeaderList =>
-  call.model === call.requested && translation.length === 0
-    ? own
-    : [...own, ...makeModelHeaders(call), ...translation]
+export function joinAnswerHeaders(
+  own: HeaderList,
+  { requested, model }: ServedCall,
+  translation: HeaderList,
+): HeaderList {
+  if (model !== requested)
+    return [...own, ['x-served-model', model.id.replace(NOT_PRINTABLE, '?')], ...translation]
+  return translation.length === 0 ? own : [...own, ...translation]
+}

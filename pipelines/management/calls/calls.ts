@@ -64,7 +64,7 @@ interface ManagedFilters {
   readonly latency_above_ms?: number | undefined
 }
 
-/** Returns the filters that a query names, those among them that `/v1/logs` does not have. */
+/** Returns the filters that a query names, including those that `/v1/logs` does not have. */
 const readManagedFilters = (input: ManagedFilters & Parameters<typeof readFilters>[0]) => ({
   ...readFilters(input),
   modelPart: input.model_part || null,

@@ -196,7 +196,7 @@ function chooseVariant(command: Command, variants: readonly Variant[], named: re
   )
 }
 
-/** Returns what the command does, which it asks about; null if there is nothing to ask. */
+/** Returns what the command would do, to ask before it does; null if there is nothing to ask. */
 async function describeEffect(
   { operation, form: { effect } }: Variant,
   extra: Extra,

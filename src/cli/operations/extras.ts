@@ -16,7 +16,13 @@ import { toProblems } from '../../config/issues.ts'
 import { readConfigText } from '../../config/load.ts'
 import type { Problem } from '../../config/problem.ts'
 import { readSource } from '../../config/source.ts'
-import { computeRefund, countRefundable, parsePrice, printPrice } from '../../core/payments/price.ts'
+import {
+  computeReversal,
+  countRefundable,
+  parsePrice,
+  printPrice,
+  readShownPayment,
+} from '../../core/payments/price.ts'
 import { FileProblems, findAgentConfig, requireConfig } from '../config/config.ts'
 import type { Answer, Context } from '../context.ts'
 import { type JsonObject, printCount } from '../output.ts'
@@ -35,7 +41,7 @@ export interface Extra {
   readonly options?: () => Option[]
   /** Returns why the input is wrong usage; null if it is right. */
   readonly refuse?: (input: Any, options: Any) => string | null
-  /** In place of the `effect` of the form. Returns null if there is nothing to ask. */
+  /** Replaces the `effect` of the form. Returns null if there is nothing to ask. */
   readonly effect?: (input: Any, context: Context) => Promise<string | null>
   /** Returns what is added to the input. */
   readonly prepare?: (
@@ -66,7 +72,7 @@ const confirmChange = (describe: (input: Any, amount: Credits) => string, readCh
   },
 })
 
-/** Returns the credits of a refund: without an amount, what was charged. The refund says where there is nothing. */
+/** Returns the credits of a refund: without an amount, what was charged. The refund itself refuses where there is no charge. */
 const readRefund: ReadChange = async ({ id, ref, amount }, context) => {
   if (amount !== undefined) return parseCredits(amount)
   const { runOperation } = await import('./run.ts')
@@ -75,15 +81,16 @@ const readRefund: ReadChange = async ({ id, ref, amount }, context) => {
   return -parseCredits(charges.find((entry) => entry.ref === ref)?.amount ?? '0')
 }
 
-/** Says what leaves with the refund of a payment; null if there is nothing to refund. */
+/** Says what the refund of a payment pays back and takes; null if there is nothing to refund. */
 async function describeRefund({ id, amount }: Any, context: Context): Promise<string | null> {
   const { runOperation } = await import('./run.ts')
   const payment = (await runOperation(showPayment, { id }, context)) as AnswerOf<typeof showPayment>
   const { currency, account_id, state } = payment
-  const part = amount === undefined ? countRefundable(payment) : parsePrice(amount, currency)
+  const reversible = readShownPayment(payment)
+  const part = amount === undefined ? countRefundable(reversible) : parsePrice(amount, currency)
   if (part === null || part === 0n || state !== 'paid') return null
   const price = `${printPrice({ amount: part, currency })} ${currency.toUpperCase()}`
-  const taken = printCredits(computeRefund(payment, part))
+  const taken = printCredits(computeReversal(reversible, part))
   return `This would pay ${price} back to the card, for good, and take ${taken} credits from ${account_id}`
 }
 

@@ -26,17 +26,16 @@ export const toApiShape = <T extends object>(record: T) =>
     ]),
   ) as { [Name in keyof SnakeCase<T>]: Shown<SnakeCase<T>[Name]> }
 
-const camelNames = new Map<string, string>()
+const SNAKE = /_([a-z])/g
 
-/** Converts a name from snake case to camel case. */
-function toCamelName(name: string): string {
-  const known = camelNames.get(name)
-  if (known !== undefined) return known
-  const made = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
-  camelNames.set(name, made)
-  return made
-}
+/** Converts the names of the fields of an object from snake case to camel case. */
+export const toCamelFields = (fields: object): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name.replace(SNAKE, (_, letter: string) => letter.toUpperCase()),
+      value,
+    ]),
+  )
 
 /** Converts a row to the record that it holds. The row has no columns besides those of the record. */
-export const fromRow = <T extends object>(row: SnakeCase<T>): T =>
-  Object.fromEntries(Object.entries(row).map(([name, value]) => [toCamelName(name), value])) as T
+export const fromRow = <T extends object>(row: SnakeCase<T>): T => toCamelFields(row) as T

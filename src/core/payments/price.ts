@@ -1,6 +1,6 @@
 /** Prices of credits. */
 import { type Credits, parseCredits, printScaled } from '../../../schemas/money.ts'
-import type { Price } from '../../../schemas/payments/payment.ts'
+import type { Payment, Price } from '../../../schemas/payments/payment.ts'
 
 /** Currencies whose smallest unit is the unit itself, as the provider counts them. */
 const WITHOUT_DECIMALS = new Set('bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf'.split(' '))
@@ -59,18 +59,26 @@ type ShownPayment = Readonly<
   Record<'currency' | 'amount' | 'refunded' | 'disputed' | 'credits' | 'credits_taken', string>
 >
 
-/** Returns what of a payment is left to refund, in the smallest unit. */
-export function countRefundable({ amount, refunded, disputed, currency }: ShownPayment): bigint {
-  const [paid = 0n, ...gone] = [amount, refunded, disputed].map((text) => parsePrice(text, currency) ?? 0n)
-  return gone.reduce((left, part) => left - part, paid)
+type Reversible = Pick<Payment, 'amount' | 'refunded' | 'disputed' | 'credits' | 'creditsTaken'>
+
+/** Reads a payment that the management API shows. */
+export function readShownPayment({ currency, credits, credits_taken, ...shown }: ShownPayment): Reversible {
+  const read = (text: string) => parsePrice(text, currency) ?? 0n
+  return {
+    amount: read(shown.amount),
+    refunded: read(shown.refunded),
+    disputed: read(shown.disputed),
+    credits: parseCredits(credits),
+    creditsTaken: parseCredits(credits_taken),
+  }
 }
 
-/** Returns the credits that the refund of this part takes. */
-export function computeRefund(payment: ShownPayment, part: bigint): Credits {
-  const amount = parsePrice(payment.amount, payment.currency) ?? 0n
-  const gone = amount - countRefundable(payment) + part
-  const owed =
-    computeCredits(gone, { amount, credits: parseCredits(payment.credits) }) -
-    parseCredits(payment.credits_taken)
+/** Returns how much of a payment can still be refunded, in the smallest unit. */
+export const countRefundable = ({ amount, refunded, disputed }: Reversible): bigint =>
+  amount - refunded - disputed
+
+/** Returns the credits that a refund or a dispute of this part takes. All together take at most those of the payment. */
+export function computeReversal(payment: Reversible, part: bigint): Credits {
+  const owed = computeCredits(payment.refunded + payment.disputed + part, payment) - payment.creditsTaken
   return owed > 0n ? owed : 0n
 }

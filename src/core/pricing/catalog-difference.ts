@@ -2,7 +2,7 @@
 import type { ChannelEntry, ModelEntry } from '../../../schemas/config/catalog.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import type { Rate } from '../../../schemas/money.ts'
-import { inCredits, LISTED_PRICES, type ListedPrice, type PriceList } from './price-list.ts'
+import { LISTED_PRICES, type ListedPrice, type PriceList, toCredits } from './price-list.ts'
 
 export interface PriceChange {
   readonly model: string
@@ -64,11 +64,13 @@ interface Compared {
 function listChanges({ model, channel, current, names }: Compared, list: PriceList, perUsd: Rate) {
   const found = names.find(({ name }) => list.get(name) != null)
   if (found === undefined) return null
-  const listed = inCredits(list.get(found.name)!, perUsd)
+  const prices = list.get(found.name)!
   return LISTED_PRICES.flatMap((price): PriceChange[] => {
-    const rate = listed[price]
-    if (rate === undefined || findEffective(current, price, listed.input) === rate) return []
-    return [{ model, channel, listed_as: found.name, price, now: current[price] ?? null, listed: rate }]
+    const inUsd = prices[price]
+    if (inUsd === undefined) return []
+    const listed = toCredits(inUsd, perUsd)
+    if (findEffective(current, price, toCredits(prices.input, perUsd)) === listed) return []
+    return [{ model, channel, listed_as: found.name, price, now: current[price] ?? null, listed }]
   })
 }
 

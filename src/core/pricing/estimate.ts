@@ -172,11 +172,11 @@ export function estimateCharge(
   if (current.isPlain && tier === undefined) return tokenCharge(current, usage, now)
   const kinds = isWorst ? dearestKinds(current, model, call, usage) : [usage]
   return dearest(
-    kinds.flatMap((kind) => [
-      tokenCharge(current, kind, now),
+    kinds.flatMap((kind) => {
       // The upstream may serve the call in its usual tier all the same.
-      tokenCharge(current, kind, now, tier),
-    ]),
+      const usual = tokenCharge(current, kind, now)
+      return tier === undefined ? usual : [usual, tokenCharge(current, kind, now, tier)]
+    }),
   )
 }
 

@@ -4,12 +4,12 @@
  */
 import { divideHalfUp, ONE_RATE, RATE_DECIMALS, type Rate } from '../../../schemas/money.ts'
 
-/** Prices of a model, per million tokens; a price that the list leaves out is absent. */
+/** Prices of a model, per million tokens; undefined where the list leaves one out. */
 interface ListedPrices {
   readonly input: Rate
   readonly output: Rate
-  readonly cached_input?: Rate
-  readonly cache_write?: Rate
+  readonly cached_input: Rate | undefined
+  readonly cache_write: Rate | undefined
 }
 export const LISTED_PRICES = ['input', 'output', 'cached_input', 'cache_write'] as const
 export type ListedPrice = (typeof LISTED_PRICES)[number]
@@ -41,10 +41,10 @@ function readPrices(
   names: Readonly<Record<ListedPrice, string>>,
   power: number,
 ): ListedPrices | null {
-  const prices = LISTED_PRICES.map((price) => [price, readRate(fields[names[price]], power)] as const)
-  const known: Partial<ListedPrices> = Object.fromEntries(prices.filter(([, rate]) => rate !== undefined))
-  const { input, output } = known
-  return input === undefined || output === undefined ? null : { ...known, input, output }
+  const read = (price: ListedPrice) => readRate(fields[names[price]], power)
+  const [input, output] = [read('input'), read('output')]
+  if (input === undefined || output === undefined) return null
+  return { input, output, cached_input: read('cached_input'), cache_write: read('cache_write') }
 }
 
 const LITELLM_NAMES = {
@@ -105,8 +105,5 @@ function parseList(text: string): unknown {
   }
 }
 
-/** Returns the prices in credits. @param perUsd credits for a US dollar */
-export const inCredits = (prices: ListedPrices, perUsd: Rate): ListedPrices =>
-  Object.fromEntries(
-    Object.entries(prices).map(([name, rate]) => [name, divideHalfUp(rate * perUsd, ONE_RATE)]),
-  ) as unknown as ListedPrices
+/** Returns a price in credits. @param perUsd credits for a US dollar */
+export const toCredits = (price: Rate, perUsd: Rate): Rate => divideHalfUp(price * perUsd, ONE_RATE)

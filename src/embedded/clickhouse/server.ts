@@ -7,7 +7,7 @@ import { LOOPBACK } from '../ports.ts'
 import { ChdbEngine } from './engine.ts'
 import { respond } from './http.ts'
 
-/** Not imported: in an ES module that also loads Node's WebSocket, 7 MB of memory. */
+/** An import from an ES module also loads Node's WebSocket: 7 MB of memory. */
 const { createServer } = process.getBuiltinModule('node:http')
 
 /** Longer than clients keep an idle connection, so that they never write to one we just closed. */

@@ -37,7 +37,7 @@ function selectRef(sql: Sql, ref: string | null) {
 const selectList = (sql: Sql, column: string, values: readonly string[] | null) =>
   values === null ? sql`` : sql`AND ${sql(column)} = ANY (${values as string[]}::text[])`
 
-/** A row without a value is among the others. */
+/** Leaves out rows with one of the values; keeps those without a value. */
 const selectOthers = (sql: Sql, column: string, values: readonly string[] | null | undefined) =>
   values == null ? sql`` : sql`AND (${sql(column)} = ANY (${values as string[]}::text[])) IS NOT TRUE`
 

@@ -5,8 +5,8 @@ CREATE OR REPLACE FUNCTION instant_of(clock timestamp, zone text) RETURNS timest
   FROM (SELECT clock AT TIME ZONE zone AS at) AS later
 $$;
 
--- The beginning of the period that an instant is in, or of one a number of periods later; epoch milliseconds. Weeks begin
--- on Monday.
+-- The beginning of the period that an instant is in, or of the one that is `later` periods after it; epoch milliseconds.
+-- Weeks begin on Monday.
 CREATE OR REPLACE FUNCTION period_start(period text, zone text, at bigint, later integer DEFAULT 0)
 RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT (extract(epoch FROM instant_of(

@@ -6,7 +6,7 @@ import {
   type ReversalState,
 } from '../../../schemas/payments/payment.ts'
 import type { ReversalNotice, TakenNotice } from '../../../schemas/payments/provider.ts'
-import { computeCredits, printPrice } from '../../core/payments/price.ts'
+import { computeCredits, computeReversal, printPrice } from '../../core/payments/price.ts'
 import { credit } from '../billing/wallets.ts'
 import type { Queryable } from '../connection.ts'
 import { lockAutomatic, switchOff } from './automatic.ts'
@@ -70,9 +70,7 @@ const GIVEN_BACK = { refund: 'refund that failed', chargeback: 'dispute that was
 /** Takes the part of the credits that goes with the money; all parts together are at most the credits of the payment. */
 async function take(sql: Queryable, payment: Payment, notice: ReversalNotice): Promise<void> {
   const { accountId } = payment
-  const gone = payment.refunded + payment.disputed + notice.amount
-  const owed = computeCredits(gone, payment) - payment.creditsTaken
-  const credits = owed > 0n ? owed : 0n
+  const credits = computeReversal(payment, notice.amount)
   await insertReversal(sql, payment, notice, 'taken', credits)
   // Else the low balance would charge the same card again at once.
   await switchOff(sql, accountId, notice.kind)

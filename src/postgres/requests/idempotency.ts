@@ -11,7 +11,7 @@ import type { Queryable, Sql } from '../connection.ts'
 /** Time for which a request that was cut off keeps its key, from the end of the longest time that it may take. */
 const HELD_AFTER_SECONDS = 420
 const RETENTION_SECONDS = 7 * 24 * 3600
-/** Expired records that are removed at a time. */
+/** The most expired records that one statement removes. */
 const PURGE_ROWS = 10_000
 /** Answers in this scope may hold keys, so they are kept sealed. */
 const SEALED_SCOPE = 'actor:'

@@ -41,17 +41,13 @@ export const openStoredResponses = ({ main, rounds }: Pools): StoredResponses =>
   ...onPool(
     main,
     {
-      ...{
-        storeResponse: storedResponses.storeResponse,
-        findStoredResponse: storedResponses.findStoredResponse,
-        findStoredItems: storedResponses.findStoredItems,
-        storeConversation: storedConversations.storeConversation,
-        findStoredConversation: storedConversations.findStoredConversation,
-      },
-      ...{
-        addToConversation: storedConversations.addToConversation,
-        beginConversationCall: storedConversations.beginConversationCall,
-      },
+      storeResponse: storedResponses.storeResponse,
+      findStoredResponse: storedResponses.findStoredResponse,
+      findStoredItems: storedResponses.findStoredItems,
+      storeConversation: storedConversations.storeConversation,
+      findStoredConversation: storedConversations.findStoredConversation,
+      addToConversation: storedConversations.addToConversation,
+      beginConversationCall: storedConversations.beginConversationCall,
     },
     READ_DEADLINE_MS,
   ),

@@ -5,7 +5,7 @@
 import { addWithin } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
 
-/** Expired rows that are removed at a time. */
+/** The most expired rows that one statement removes. */
 const PURGE_ROWS = 1000
 
 export interface StoredConversation {

@@ -2,7 +2,7 @@
 import type { Queryable, Sql } from '../connection.ts'
 import { type EndedConversationCall, endConversationCall } from './stored-conversations.ts'
 
-/** Expired rows that are removed at a time. */
+/** The most expired rows that one statement removes. */
 const PURGE_ROWS = 1000
 
 export interface StoredResponse {

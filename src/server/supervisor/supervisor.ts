@@ -13,7 +13,7 @@ import { describeTlsFailure } from '../../core/tls-failure.ts'
 import { type DataDirLock, lockDataDir } from '../../embedded/data-dir.ts'
 import type { EngineEvent, EngineName } from '../../embedded/engine.ts'
 import { readServicePassword } from '../../embedded/postgres/postgres.ts'
-import { namePaymentWebhook } from '../../embedded/simulator.ts'
+import { registerPaymentWebhook } from '../../embedded/simulator.ts'
 import { type EmbeddedEngines, startEmbedded } from '../../embedded/start.ts'
 import { findTlsProblem } from '../../http/certificate.ts'
 import type { TextServer } from '../../http/text-server.ts'
@@ -206,7 +206,7 @@ class Service {
     const scheme = settings.tls === null ? 'http' : 'https'
     const baseUrl = hasGateway ? localUrl(settings.host, port, scheme) : null
     if (boot.hasSimulatedCards && baseUrl !== null)
-      await namePaymentWebhook(boot.simulatorUrl!, baseUrl, this.#simulatedSecret)
+      await registerPaymentWebhook(boot.simulatorUrl!, baseUrl, this.#simulatedSecret)
     const { signInToken, ...firstFacts } = first
     // By name: browsers take no passkeys at an address.
     const consoleBase = settings.publicUrl ?? baseUrl?.replace('//127.0.0.1:', '//localhost:')
@@ -343,7 +343,7 @@ class Service {
     const hasBoth = roles.includes('settler') && roles.includes('tasks')
     // One process takes less memory; beside several gateways each has enough work for a core.
     if (hasBoth && workers === 1) this.#workers = [child('settler+tasks', 0)]
-    // The settler copies the rows that the other processes have booked into the call log.
+    // The settler stops last: it copies into the call log what the other processes have booked.
     else
       this.#workers = (['tasks', 'settler'] as const)
         .filter((role) => roles.includes(role))

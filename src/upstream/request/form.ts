@@ -9,7 +9,7 @@ import { request as requestHttps } from 'node:https'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 
-/** Not imported: in an ES module that also loads Node's WebSocket, 7 MB of memory. */
+/** An import from an ES module also loads Node's WebSocket: 7 MB of memory. */
 const { request: requestHttp } = process.getBuiltinModule('node:http')
 
 export type FormField =

@@ -201,12 +201,12 @@ t.test('a wallet, a cap and budgets before a call', async (t) => {
     const [roomy, tight] = [makeBudget(10n), makeBudget(5n)]
     const limits = { cap, budgets: [roomy, tight] }
     const inFlight = () => [cap.inFlight, roomy.at(NOON).inFlight, tight.at(NOON).inFlight]
-    const note = () => ' (a note)'
-    t.equal(admitWithinLimits({ cap: null, budgets: [] }, 5n, NOON, note), null)
-    t.equal(admitWithinLimits(limits, 5n, NOON, note), null)
+    t.equal(admitWithinLimits({ cap: null, budgets: [] }, 5n, NOON), null)
+    t.equal(admitWithinLimits(limits, 5n, NOON), null)
     t.same(inFlight(), [5n, 5n, 5n])
-    t.match(admitWithinLimits(limits, 1n, NOON, note)?.message, /daily budget .* for this call \(a note\)/)
-    t.match(admitWithinLimits(limits, 6n, NOON, note)?.message, /spend cap .* for this call \(a note\)/)
+    const refusal = (estimate: bigint) => admitWithinLimits(limits, estimate, NOON)?.(' (a note)').message
+    t.match(refusal(1n), /daily budget .* for this call \(a note\)/)
+    t.match(refusal(6n), /spend cap .* for this call \(a note\)/)
     endWithinLimits(limits, { estimate: 5n, cost: 2n }, NOON)
     t.same([cap.balance, roomy.at(NOON).balance, tight.at(NOON).balance], [8n, 8n, 3n])
     t.same(inFlight(), [0n, 0n, 0n])

@@ -530,8 +530,9 @@ t.test('capped calls are reserved first', async (t) => {
     }
     const admitted = (estimate: bigint) => {
       const made = call(estimate)
-      const refusal = admitWithinLimits(known, estimate, made.request.submittedAt, () => '')
-      if (refusal !== null || !known.view.admit(estimate, true)) throw refusal ?? new Error('not admitted')
+      const refuse = admitWithinLimits(known, estimate, made.request.submittedAt)
+      if (refuse !== null || !known.view.admit(estimate, true))
+        throw refuse?.('') ?? new Error('not admitted')
       return made
     }
     return { known, budget: budget.at(Date.now()), admitted }

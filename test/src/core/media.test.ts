@@ -28,7 +28,16 @@ import {
 } from '../../../src/core/media/pricing.ts'
 import { readGridPrompt, withoutVideoFlags } from '../../../src/core/media/prompt-flags.ts'
 import { findExtension, sniffMediaType } from '../../../src/core/media/type.ts'
-import { computeCredits, computePrice, countDecimals, printPrice } from '../../../src/core/payments/price.ts'
+import {
+  computeCredits,
+  computePrice,
+  computeReversal,
+  countDecimals,
+  countRefundable,
+  parsePrice,
+  printPrice,
+  readShownPayment,
+} from '../../../src/core/payments/price.ts'
 import { modelAt } from '../../../src/core/pricing/changes.ts'
 import { toKeptPrice } from '../../../src/core/pricing/kept-price.ts'
 
@@ -1072,6 +1081,30 @@ t.test('media pricing', async (t) => {
       [2n, 3n, 1n, 1n],
     ] as const)
       t.equal(computeCredits(part, { amount, credits }), gone, `${part} of ${amount}`)
+  })
+
+  t.test('an amount is read with the decimals of its currency', async (t) => {
+    for (const [text, currency, amount] of [
+      ['5', 'usd', 500n],
+      ['5.', 'usd', 500n],
+      ['15.07', 'usd', 1507n],
+      ['5.001', 'usd', null],
+      ['500', 'jpy', 500n],
+      ['5.0', 'jpy', null],
+      ['-5', 'usd', null],
+      ['5 usd', 'usd', null],
+    ] as const)
+      t.equal(parsePrice(text, currency), amount, text)
+  })
+
+  t.test('a refund takes the credits that earlier parts have left', async (t) => {
+    const shown = { currency: 'usd', amount: '10.00', refunded: '2.00', disputed: '1.00', credits: '100' }
+    const payment = readShownPayment({ ...shown, credits_taken: '30' })
+    t.equal(countRefundable(payment), 700n)
+    t.equal(computeReversal(payment, 100n), parseCredits('10'))
+    t.equal(computeReversal(payment, 700n), parseCredits('70'))
+    t.equal(computeReversal({ ...payment, creditsTaken: payment.credits }, 100n), 0n, 'all are taken')
+    t.equal(countRefundable(readShownPayment({ ...shown, refunded: '', credits_taken: '0' })), 900n)
   })
 
   t.test('a model without prices by kind has one price', async (t) => {

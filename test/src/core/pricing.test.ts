@@ -18,7 +18,7 @@ import {
   worstCase,
 } from '../../../src/core/pricing/estimate.ts'
 import { toKeptPrice, toTokenPrice } from '../../../src/core/pricing/kept-price.ts'
-import { inCredits, readPriceList } from '../../../src/core/pricing/price-list.ts'
+import { readPriceList, toCredits } from '../../../src/core/pricing/price-list.ts'
 import {
   chargeTerms,
   findFactor,
@@ -1164,8 +1164,9 @@ t.test('public price lists are read exactly and compared', async (t) => {
   })
 
   t.test('dollars become credits, rounded half up', async (t) => {
-    t.same(inCredits({ input: 3n, output: 1n }, ONE_RATE / 2n), { input: 2n, output: 1n })
-    t.same(inCredits({ input: 5n, output: 0n }, ONE_RATE * 7n), { input: 35n, output: 0n })
+    t.equal(toCredits(3n, ONE_RATE / 2n), 2n)
+    t.equal(toCredits(1n, ONE_RATE / 2n), 1n)
+    t.equal(toCredits(5n, ONE_RATE * 7n), 35n)
   })
 
   t.test('the catalog differs where the price that holds does', async (t) => {

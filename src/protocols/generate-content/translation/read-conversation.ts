@@ -14,6 +14,7 @@ import type {
   ToolChoice,
   TurnPart,
 } from '../../../../schemas/chat/conversation.ts'
+import { toCamelFields } from '../../../core/json/snake-case.ts'
 import { isObject, type LooseObject, toFields, toList, toText } from '../../loose.ts'
 import { type DroppedFields, nameOthers } from '../../translate/dropped-fields.ts'
 import { isLink, readLink } from '../../translate/linked-files.ts'
@@ -28,27 +29,20 @@ const HELD_SETTINGS: ReadonlySet<string> = new Set([
   ...['presencePenalty', 'frequencyPenalty', 'responseMimeType', 'responseSchema', 'responseJsonSchema'],
   ...['thinkingConfig', 'responseLogprobs', 'logprobs', 'responseModalities'],
 ])
-const SNAKE = /_([a-z])/g
 
 /** Returns the fields of an object by the vendor's names: clients may write them in snake case. */
-const toCamelFields = (value: unknown): LooseObject =>
-  Object.fromEntries(
-    Object.entries(toFields(value)).map(([name, field]) => [
-      name.replace(SNAKE, (_, letter: string) => letter.toUpperCase()),
-      field,
-    ]),
-  )
+const readFields = (value: unknown): LooseObject => toCamelFields(toFields(value))
 /** The vendor takes one object for a list of one. */
 const readItems = (value: unknown): readonly LooseObject[] =>
-  (Array.isArray(value) ? value : value == null ? [] : [value]).map(toCamelFields)
+  (Array.isArray(value) ? value : value == null ? [] : [value]).map(readFields)
 
 /**
  * @param request the client's request, parsed and valid
  * @throws Failure `invalid_request` with a message that names the field
  */
 export function readGenerateContentConversation(request: unknown, dropped: DroppedFields): Conversation {
-  const given = toCamelFields(request)
-  const config = toCamelFields(given.generationConfig)
+  const given = readFields(request)
+  const config = readFields(given.generationConfig)
   nameOthers(given, HELD, dropped)
   nameOthers(config, HELD_SETTINGS, dropped, 'generationConfig.')
   const reader = new ContentReader(dropped)
@@ -80,7 +74,7 @@ class ContentReader {
 
   parts(content: unknown, path: string): TurnPart[] {
     if (typeof content === 'string') return [{ type: 'text', text: content }]
-    return readItems(toCamelFields(content).parts).flatMap((part, index) =>
+    return readItems(readFields(content).parts).flatMap((part, index) =>
       this.#part(part, `${path}.parts[${index}]`),
     )
   }
@@ -98,8 +92,8 @@ class ContentReader {
   #content(part: LooseObject, seal: Seal | null, path: string): TurnPart[] {
     const text = toText(part.text)
     if (part.thought === true) return text === '' ? [] : [{ type: 'reasoning', text, seal }]
-    if (isObject(part.functionCall)) return [this.#call(toCamelFields(part.functionCall), seal, path)]
-    if (isObject(part.functionResponse)) return [this.#response(toCamelFields(part.functionResponse), path)]
+    if (isObject(part.functionCall)) return [this.#call(readFields(part.functionCall), seal, path)]
+    if (isObject(part.functionResponse)) return [this.#response(readFields(part.functionResponse), path)]
     const proof: TurnPart[] = seal === null ? [] : [{ type: 'reasoning', text: '', seal }]
     if (isObject(part.inlineData) || isObject(part.fileData)) return [...proof, readFile(part, path)]
     if (typeof part.text === 'string') return text === '' ? proof : [...proof, { type: 'text', text }]
@@ -152,8 +146,8 @@ function responseText(response: LooseObject): string {
 }
 
 function readFile(part: LooseObject, path: string): GivenFile {
-  const inline = toCamelFields(part.inlineData)
-  const linked = toCamelFields(part.fileData)
+  const inline = readFields(part.inlineData)
+  const linked = readFields(part.fileData)
   const isInline = isObject(part.inlineData)
   const mediaType = toText(isInline ? inline.mimeType : linked.mimeType)
   const uri = toText(linked.fileUri)
@@ -244,7 +238,7 @@ const CHOICES: Readonly<Record<string, ToolChoice>> = {
 }
 
 function readChoice(config: unknown): Conversation['toolChoice'] {
-  const { mode, allowedFunctionNames } = toCamelFields(toCamelFields(config).functionCallingConfig)
+  const { mode, allowedFunctionNames } = readFields(readFields(config).functionCallingConfig)
   const value = CHOICES[toText(mode)]
   if (value === undefined) return null
   const allowed = toList(allowedFunctionNames).map(toText)
@@ -285,7 +279,7 @@ function readSettings(config: LooseObject, dropped: DroppedFields): Conversation
 const DYNAMIC_BUDGET = -1
 
 function readReasoning(value: unknown): ConversationSettings['reasoning'] {
-  const { thinkingBudget: budget, thinkingLevel: level, includeThoughts } = toCamelFields(value)
+  const { thinkingBudget: budget, thinkingLevel: level, includeThoughts } = readFields(value)
   const depth = readDepth(budget, toText(level).toLowerCase())
   if (depth === null) return undefined
   return { field: 'generationConfig.thinkingConfig', value: { depth, isHidden: includeThoughts !== true } }
