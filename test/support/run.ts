@@ -52,24 +52,7 @@ const UNIT = [
   'test/src/payments.test.ts',
   'test/src/protocols',
 ]
-/** Beside those of pure code: the files below each of these folders share a process. */
-const SHARED = [
-  'test/bench',
-  'test/docs',
-  'test/pipelines/chat',
-  'test/pipelines/knowledge',
-  'test/pipelines/media',
-  'test/simulation',
-  'test/simulator',
-  'test/src/cli',
-  'test/src/embedded',
-  'test/src/http',
-  'test/src/postgres',
-  'test/src/server',
-  'test/src/storage',
-  'test/src/upstream',
-]
-/** They take longest: each starts at once, in its own process. */
+/** They take longest: each starts first, in its own process. */
 const ALONE = [
   'test/pipelines/call-log/copy.test.ts',
   'test/src/cli/processes.test.ts',
@@ -81,6 +64,7 @@ const ALONE = [
   'test/src/postgres/connection.test.ts',
   'test/pipelines/notifications/events-outlive-kills.test.ts',
 ]
+const FOLDER_LEVELS = 3
 const ALL = '--all'
 const UNIT_ONLY = '--unit'
 const WITH = '--with='
@@ -132,15 +116,15 @@ async function prepareBrowserTests(): Promise<void> {
 }
 
 /**
- * Returns the files by the process that runs them: loading what a folder tests takes as long as most of its tests. A
- * process that runs many files begins early.
+ * Returns the files by the process that runs them. Those below a folder such as `test/src/http` share one: loading what
+ * they test takes as long as most of them. A process that runs many files starts early.
  */
 function groupByProcess(files: readonly string[]): string[][] {
   const first = ALONE.filter((file) => files.includes(file)).map((file) => [file])
   const others = files.filter((file) => !ALONE.includes(file))
-  const findFolder = (file: string) =>
-    isIn(UNIT, file) ? dirname(file) : SHARED.find((folder) => isIn([folder], file))
-  const groups = Map.groupBy(others, (file) => findFolder(file) ?? file)
+  const sharesProcess = (file: string) => isIn([TESTS], file) && !isIn(LONG, file)
+  const findFolder = (file: string) => dirname(file).split('/', FOLDER_LEVELS).join('/')
+  const groups = Map.groupBy(others, (file) => (sharesProcess(file) ? findFolder(file) : file))
   return [...first, ...[...groups.values()].sort((a, b) => b.length - a.length)]
 }
 
