@@ -10,6 +10,7 @@ import { z } from 'zod'
 import { CUSTOMER_COLUMNS, findColumn } from '../schemas/call-log/columns.ts'
 import { LOG_CSV_MAX_ROWS, LOG_LIMIT_DEFAULT_ROWS, LOG_LIMIT_MAX_ROWS } from '../schemas/call-log/row.ts'
 import { LOG_SUMMARY_CACHE_SECONDS, LOG_SUMMARY_MAX_DAYS } from '../schemas/call-log/summary.ts'
+import { CLIENTS, type SettingsFile } from '../schemas/clients.ts'
 import { COLLECTION_LIMITS } from '../schemas/collection-limits.ts'
 import { capabilities, channelEntry, modelEntry, pricing } from '../schemas/config/catalog.ts'
 import { channelAuth } from '../schemas/config/channel-auth.ts'
@@ -48,9 +49,9 @@ import { findMediaAdapter, listWorks, MEDIA_PROTOCOLS } from '../src/channels/me
 import { PRESETS } from '../src/channels/providers/presets.ts'
 import { listProtocols } from '../src/channels/providers/provider.ts'
 import { withProfile } from '../src/config/profile.ts'
+import { fillFields } from '../src/core/clients/settings.ts'
 import { createMetrics } from '../src/telemetry/metrics.ts'
 import { commandTree } from '../test/src/cli/support.ts'
-import { CHAT_PROVIDERS } from '../test/support/chat-providers.ts'
 import { filesUnder, ROOT, readText } from '../test/support/source-files.ts'
 import { type Cell, code, RECORDED, splitCells, type Table } from './recorded-tables.ts'
 
@@ -140,6 +141,21 @@ async function listMetricNames(): Promise<Cell[][]> {
   ])
 }
 
+/** Clients whose settings the page shows as a file. */
+const SHOWN_CLIENTS = ['claude', 'codex']
+const EXAMPLE = { base_url: 'http://127.0.0.1:8080', key: 'KEY', model: 'MODEL' }
+
+/** Returns a settings file in one line: its name, then each field with its value. */
+function describeSettings(folder: string, file: SettingsFile): string {
+  const { names, format, fields } = fillFields(file, EXAMPLE)
+  const path = ['~', folder, names.at(-1)!].filter((part) => part !== '').join('/')
+  const sign = format === 'env' ? '=' : ': '
+  const assigned = fields
+    .filter(({ keeps }) => !keeps)
+    .map(({ path, value }) => code(path.join('.').replace(/\.name=\w+/, '[]') + sign + value))
+  return `${format === 'by hand' ? names[0] : code(path)}: ${assigned.join(', ')}`
+}
+
 const MINUTE_MS = 60_000
 
 function printDuration(ms: number): string {
@@ -174,6 +190,18 @@ const TABLES: Readonly<Record<string, Table>> = {
     head: ['field', 'kind', 'rule'],
     rows: CUSTOMER_COLUMNS.map((name) => [code(name), findColumn(name).kind, null]),
     isPartial: true,
+  },
+  clients: {
+    head: ['client', 'name', 'protocol', 'settings', 'note'],
+    rows: Object.entries(CLIENTS)
+      .filter(([name]) => !SHOWN_CLIENTS.includes(name))
+      .map(([name, { title, protocol, folder, files }]) => [
+        title,
+        code(name),
+        protocol,
+        files.map((file) => describeSettings(folder.default, file)).join('; '),
+        null,
+      ]),
   },
   tasks: {
     head: ['kind', 'id', 'statuses that clients see', 'ends within', 'one submit', 'all submits'],
@@ -265,11 +293,6 @@ const TABLES: Readonly<Record<string, Table>> = {
         .join(', '),
       null,
     ]),
-  },
-  usage: {
-    head: ['provider', 'what it reports in its own way'],
-    rows: CHAT_PROVIDERS.map((name) => [code(name), null]),
-    isPartial: true,
   },
   'public-profile': {
     head: ['setting', 'without a profile', '`profile: public`', 'what a client sees'],
