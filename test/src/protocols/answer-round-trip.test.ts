@@ -167,6 +167,13 @@ for (const [how, callDeltas] of Object.entries(NUMBERED))
       const stream = translation(...sides).openStream(asked(client))
       const printed = [stream.push(Buffer.from(sent)), stream.end()].filter((bytes) => bytes !== null)
       const { calls } = read(client, Buffer.concat(printed))
-      t.same(calls, [['f1', { n: 1 }], ['f2', { n: 2 }]], client)
+      t.same(
+        calls,
+        [
+          ['f1', { n: 1 }],
+          ['f2', { n: 2 }],
+        ],
+        client,
+      )
     }
   })

@@ -17,9 +17,7 @@ function send(client: ChatProtocol, more: object, options = {}) {
 
 t.test('a limit of the output', async (t) => {
   const limitOf = (client: ChatProtocol, tokens: number) =>
-    client === 'generate-content'
-      ? { generationConfig: { maxOutputTokens: tokens } }
-      : { max_tokens: tokens }
+    client === 'generate-content' ? { generationConfig: { maxOutputTokens: tokens } } : { max_tokens: tokens }
   for (const client of CLIENTS) {
     const low = send(client, limitOf(client, 1))
     t.equal(low.body.max_output_tokens, 16, `${client}: less than the vendor takes`)
