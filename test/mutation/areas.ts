@@ -99,6 +99,7 @@ export const AREAS: readonly Area[] = [
     ],
     tests: [
       'test/pipelines/tasks/rules.test.ts',
+      'test/pipelines/tasks/background-answers.test.ts',
       'test/docs/tables.test.ts',
       'test/simulation/tasks/tasks-from-order-to-end.test.ts',
     ],
