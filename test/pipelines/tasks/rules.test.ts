@@ -197,6 +197,7 @@ t.test('what was delivered for nothing is charged nothing, and what nobody deliv
   const failed = planTransition(taskIn('running'), 'failed', {}, { now: NOW, upstreamPrice })
   t.match(failed, { money: 'refund', changes: { cost: 0n, endedAt: NOW } })
   t.notOk(failed?.settlement?.upstream_cost)
+  t.strictSame(failed?.settlement?.result_urls, [])
   const made = { ...emptyResult(), seconds: 4 }
   const broken = planTransition(taskIn('storing', { result: made }), 'failed', {}, { now: NOW })
   t.match(broken, { money: 'refund', changes: { cost: 0n }, settlement: { cost: '0' } })
