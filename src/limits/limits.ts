@@ -301,7 +301,7 @@ export class Limiter {
     if (this.#leader === leader) return
     this.#setMode('following', leader)
     this.#report()
-    if (leader !== null) this.#joined.resolve()
+    this.#joined.resolve()
   }
 
   #gather(): void {

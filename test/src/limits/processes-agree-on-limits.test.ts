@@ -18,6 +18,7 @@ import {
   type SubjectLimits,
 } from '../../../src/core/limits/limiter-state.ts'
 import { Arbiter } from '../../../src/limits/arbiter.ts'
+import { ArbiterClient } from '../../../src/limits/client.ts'
 import { decodeMessage, ReportAssembler, splitReport } from '../../../src/limits/codec.ts'
 import { AdmissionCounter } from '../../../src/limits/counter.ts'
 import { LimitedRequest } from '../../../src/limits/limited-request.ts'
@@ -276,6 +277,9 @@ t.test('who leads', async (t) => {
       await service.pass(1)
       t.same(asked.map(isAdmitted), [true, false], 'what the leader admitted before counts')
       t.match(asked[0]!.decisions, [{ refusedBy: null, remainingRequests: 0 }])
+      const { sent } = a
+      await service.pass(1_000)
+      t.equal(a.sent - sent, 1, 'it reports each second')
     }),
   )
 
@@ -705,13 +709,16 @@ t.test('requests and slots', async (t) => {
   )
 
   t.test(
-    'the slots of thousands of subjects are reported whole',
+    'a report in parts counts once it is whole',
     inVirtualTime(async (t, service) => {
       const [a, b] = await service.startAll('a', 'b')
-      const subjects = Array.from({ length: MAX_LIMIT_ROWS + 1 }, (_, at) => `acc-${at}`)
-      for (const subject of subjects) b.ask(atOnce(1), subject)
-      await service.pass(2_000)
-      t.ok(subjects.every((subject) => a.limiter.countInFlight(subject) === 1))
+      b.ask(atOnce(2))
+      await service.pass(ROUND_TRIP_MS)
+      const count = () => ['acc', 'other'].map((subject) => a.limiter.countInFlight(subject))
+      a.hearMessage(reportOf('b', 'a', { heard: 1, held: [['other', 1]], more: true }))
+      t.same(count(), [1, 0])
+      a.hearMessage(reportOf('b', 'a', { heard: 1, held: [['acc', 1]] }))
+      t.same(count(), [1, 1])
     }),
   )
 
@@ -911,7 +918,7 @@ t.test('what is under way meanwhile', async (t) => {
 
 t.test('the process that decides', async (t) => {
   /** An arbiter whose messages are kept. */
-  function startArbiter({ isOpen = true } = {}) {
+  function startArbiter({ isOpen = true, onDecided = (_name: string) => {} } = {}) {
     const sent: string[] = []
     const own: string[] = []
     const state = new LimiterState()
@@ -923,7 +930,11 @@ t.test('the process that decides', async (t) => {
           message.type === 'answers' ? message.answers.map(([serial, by]) => `${serial}:${by ?? 'yes'}`) : []
         sent.push([to, message.type, ...('token' in message ? [message.token] : answers)].join(' '))
       },
-      onOwnDecisions: (request, [decision]) => void own.push(`${names.get(request)} ${decision?.refusedBy}`),
+      onOwnDecisions(request, [decision]) {
+        const name = names.get(request)!
+        own.push(`${name} ${decision?.refusedBy}`)
+        onDecided(name)
+      },
     })
     if (isOpen) arbiter.open()
     const ask = (name: string, limits = atOnce(1), ...subjects: string[]) => {
@@ -967,6 +978,25 @@ t.test('the process that decides', async (t) => {
     ask('later', atOnce(9))
     t.same(own, [])
     t.same(close(), ['later'])
+  })
+
+  t.test('a request that is made at the refusal of another waits for a round of its own', async (t) => {
+    const { arbiter, ask, state, own } = startArbiter({
+      onDecided: (name) => name.length === 1 && ask(`${name} again`),
+    })
+    state.setSlots('b', new Map([['acc', 1]]))
+    for (const name of ['x', 'y', 'z']) ask(name)
+    for (const round of [1, 2, 3, 4]) arbiter.onFlushed('b', round)
+    const names = ['x', 'y', 'z', 'x again', 'y again', 'z again']
+    t.same(
+      own.slice(0, 4).sort(),
+      names
+        .slice(0, 4)
+        .map((name) => `${name} concurrency`)
+        .sort(),
+    )
+    for (const round of [5, 6]) arbiter.onFlushed('b', round)
+    t.same(own.toSorted(), names.map((name) => `${name} concurrency`).sort(), 'none is lost')
   })
 
   t.test('takes back what is withdrawn, wherever it waits', async (t) => {
@@ -1159,6 +1189,26 @@ t.test('the process that decides', async (t) => {
     )
   })
 })
+
+t.test(
+  'requests go out in messages that are not too long, each with whole requests',
+  inVirtualTime(async (t) => {
+    const sizes: number[] = []
+    const client = new ArbiterClient({
+      now: () => 0,
+      send: (_, { asks }) => void sizes.push(asks.length),
+      ...{ onSlow() {}, onTimeout() {} },
+    })
+    client.follow('a')
+    for (let requests = 0; requests <= MAX_LIMIT_ROWS / 2; requests++) {
+      const subjects = requests === 0 ? ['acc'] : ['key', 'acc']
+      const limited = subjects.map((subject) => ({ subject, limits: perMinute(1) }))
+      client.ask(new LimitedRequest(limited, { onDecisions() {}, onReleased() {} }))
+    }
+    client.flush()
+    t.same(sizes, [MAX_LIMIT_ROWS - 1, 2])
+  }),
+)
 
 t.test('admissions that others are to learn of', async (t) => {
   t.test('are counted by second and by who admitted them, with the age of the last', async (t) => {
