@@ -54,10 +54,6 @@ class OpenCall implements Ticket, PrintedAdmission {
     this.model = admission.model
     this.written = written
   }
-
-  get line(): string {
-    return printAdmissionLine(this.identity)
-  }
 }
 
 /** Settlements that go into one group. */
@@ -258,7 +254,7 @@ export class FileJournal implements Journal {
     if (this.#failure !== null) return this.#failure
     if (admitted.length === 0 && this.#chunks.length === 0) return null
     let lines = ''
-    for (const call of admitted) lines += call.line
+    for (const call of admitted) lines += printAdmissionLine(call.identity)
     let opening = admitted
     try {
       do {
@@ -321,7 +317,7 @@ export class FileJournal implements Journal {
     if (oldest.unbooked > 0 || oldest.open.size === 0) return
     const calls = [...oldest.open]
     try {
-      this.#writeGroup(calls.map(({ line }) => line).join(''), calls, undefined)
+      this.#writeGroup(calls.map(({ identity }) => printAdmissionLine(identity)).join(''), calls, undefined)
       this.#open -= calls.length
       oldest.open.clear()
       this.#segments.removeDone()
@@ -362,7 +358,8 @@ export class FileJournal implements Journal {
       this.#reserveSpace(false)
       this.#segments.rotate()
       const calls = segments.flatMap(({ open }) => [...open])
-      if (calls.length > 0) this.#writeGroup(calls.map(({ line }) => line).join(''), calls, undefined)
+      if (calls.length > 0)
+        this.#writeGroup(calls.map(({ identity }) => printAdmissionLine(identity)).join(''), calls, undefined)
       this.#open -= calls.length
       const current = this.#segments.list.at(-1)
       for (const segment of segments) if (segment !== current) segment.open.clear()
