@@ -101,6 +101,7 @@ t.test('a task that succeeds is charged what was delivered, and its row says whe
     error_code: null,
     unit_count: '4',
     unit_type: 'video',
+    usage_source: 'upstream',
     cost: String(10n * ONE_CREDIT),
     estimate: '30',
     latency_ms: 5_000,
@@ -365,7 +366,7 @@ t.test('a task says why it ended', async (t) => {
 
 t.test('what nobody has sent can be refused, what somebody may have sent cannot', async (t) => {
   t.match(planUnsentRefusal(taskIn('waiting'), NOW), {
-    ...{ to: 'refused', money: 'release' },
+    ...{ to: 'refused', money: 'release', at: NOW },
     changes: { errorCode: 'service_unavailable', errorMessage: /Try again/ },
     settlement: { status: 'error', error_code: 'service_unavailable', error_message: /Try again/ },
   })
