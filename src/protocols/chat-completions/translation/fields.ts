@@ -42,11 +42,7 @@ export function saysNothing(name: string, value: unknown): boolean {
 }
 
 /** Adds to `dropped` every field of `request` that has a value and is not in `said`. */
-export function nameFieldsLeftOut(
-  request: unknown,
-  said: ReadonlySet<string>,
-  dropped: DroppedFields,
-): void {
+export function nameFieldsLeftOut(request: unknown, said: ReadonlySet<string>, dropped: DroppedFields): void {
   const fields = toFields(request)
   const names = Object.keys(fields).filter(
     (name) => !OBEYED.has(name) && !said.has(name) && !saysNothing(name, fields[name]),
