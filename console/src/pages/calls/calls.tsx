@@ -1,5 +1,7 @@
 /** The call log of an account, and that of all accounts. */
+
 import { getRouteApi } from '@tanstack/react-router'
+import { Logs, ScrollText } from 'lucide-react'
 import { lazy, type ReactNode, Suspense, useCallback, useMemo, useRef } from 'react'
 import { useKeyNames } from '../../api/key-names.ts'
 import { useGet, useList } from '../../api/read.ts'
@@ -11,7 +13,7 @@ import { useShortcuts } from '../../ui/shortcuts.ts'
 import { EmptyState, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
 import { CsvExport } from '../csv-export.tsx'
 import { SavedViews } from '../saved-views.tsx'
-import { Filters } from './filters.tsx'
+import { ClearFilters, Filters, hasFilters } from './filters.tsx'
 import { Log, NOT_LOGGED, toSearch } from './log.tsx'
 import {
   ALL_CALLS_USUAL,
@@ -142,6 +144,7 @@ function CallsPage(props: CallsPageProps) {
   )
   const more = useCallback(() => void fetchNextPage(), [fetchNextPage])
   const query = toCallQuery(filters)
+  const isFiltered = hasFilters(filters, usual)
   return (
     <>
       <PageHeader
@@ -173,7 +176,14 @@ function CallsPage(props: CallsPageProps) {
         <Panel>
           <QueryState query={list} rows={12} />
           {list.isSuccess && rows.length === 0 && (
-            <EmptyState title={t('No calls match.')}>{children}</EmptyState>
+            <EmptyState
+              title={t('No calls match.')}
+              icon={isWhole ? Logs : ScrollText}
+              docs={isFiltered ? undefined : 'getting-started.md'}
+              action={isFiltered && <ClearFilters />}
+            >
+              {isFiltered ? null : children}
+            </EmptyState>
           )}
           {rows.length > 0 && (
             <Log
