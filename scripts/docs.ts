@@ -8,49 +8,24 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { CUSTOMER_COLUMNS, findColumn } from '../schemas/call-log/columns.ts'
-import { LOG_CSV_MAX_ROWS, LOG_LIMIT_DEFAULT_ROWS, LOG_LIMIT_MAX_ROWS } from '../schemas/call-log/row.ts'
-import { LOG_SUMMARY_CACHE_SECONDS, LOG_SUMMARY_MAX_DAYS } from '../schemas/call-log/summary.ts'
+import { CLIENTS, type SettingsFile } from '../schemas/clients.ts'
 import { COLLECTION_LIMITS } from '../schemas/collection-limits.ts'
 import { capabilities, channelEntry, modelEntry, pricing } from '../schemas/config/catalog.ts'
 import { channelAuth } from '../schemas/config/channel-auth.ts'
 import { configFile } from '../schemas/config/file.ts'
 import { environment } from '../schemas/config/settings.ts'
 import { AUTH_MESSAGES, FAILURES, nameUpstreamStatus } from '../schemas/failure.ts'
-import {
-  BATCH_MAX_PAGES,
-  MCP_SEARCH_DEFAULT_LIMIT,
-  READ_PAGE_BODY_MAX_CHARS,
-  READ_PAGES_BODY_MAX_CHARS,
-  REST_BATCH_BODY_MAX_CHARS,
-  SEARCH_DEFAULT_LIMIT,
-  SEARCH_MAX_LIMIT,
-  SOURCE_LINK_TTL_SECS,
-} from '../schemas/knowledge/wiki.ts'
-import { AVATAR_LIST_MAX, AVATAR_NAME_MAX_CHARS } from '../schemas/media/avatars.ts'
-import {
-  CARD_DESCRIPTION_MAX_CHARS,
-  CARD_NAME_MAX_CHARS,
-  PICTURES_MAX,
-  TITLE_MAX_CHARS,
-} from '../schemas/media/clips.ts'
-import { CALLER_LINK_MAX_CHARS } from '../schemas/media/fields.ts'
-import { IMAGES_MAX, REFERENCE_IMAGES_MAX } from '../schemas/media/images.ts'
-import { LYRICS_MAX_CHARS, MUSIC_PROMPT_MAX_CHARS } from '../schemas/media/music.ts'
-import { SPEECH_INPUT_MAX_CHARS, SPEED_MAX, SPEED_MIN } from '../schemas/media/speech.ts'
-import { TRANSCRIPT_URL_MAX_CHARS } from '../schemas/media/transcripts.ts'
-import { PORTRAITS_MAX } from '../schemas/media/videos.ts'
 import { printCredits } from '../schemas/money.ts'
 import { EMAILED_EVENTS, EVENT_TYPES, TEST_EVENT } from '../schemas/notifications/event.ts'
 import { TASK_KINDS } from '../schemas/tasks/kinds.ts'
-import { listOutwardStatuses, TASK_LIST_DEFAULT, TASK_LIST_MAX } from '../schemas/tasks/list.ts'
+import { listOutwardStatuses } from '../schemas/tasks/list.ts'
 import { TASK_RULES } from '../schemas/tasks/task.ts'
 import { findMediaAdapter, listWorks, MEDIA_PROTOCOLS } from '../src/channels/media/registry.ts'
 import { PRESETS } from '../src/channels/providers/presets.ts'
 import { listProtocols } from '../src/channels/providers/provider.ts'
 import { withProfile } from '../src/config/profile.ts'
-import { createMetrics } from '../src/telemetry/metrics.ts'
+import { fillFields } from '../src/core/clients/settings.ts'
 import { commandTree } from '../test/src/cli/support.ts'
-import { CHAT_PROVIDERS } from '../test/support/chat-providers.ts'
 import { filesUnder, ROOT, readText } from '../test/support/source-files.ts'
 import { type Cell, code, RECORDED, splitCells, type Table } from './recorded-tables.ts'
 
@@ -129,15 +104,19 @@ function listCommandGroups(): Cell[][] {
   })
 }
 
-async function listMetricNames(): Promise<Cell[][]> {
-  const metrics = createMetrics('0', { hasStreams: true })
-  const text = await metrics.text()
-  return [...text.matchAll(/^# TYPE (tollgate_\w+) (\w+)$/gm)].map(([, name = '', kind = '']) => [
-    code(name),
-    kind,
-    null,
-    null,
-  ])
+/** Clients whose settings the page shows as a file. */
+const SHOWN_CLIENTS = ['claude', 'codex']
+const EXAMPLE = { base_url: 'http://127.0.0.1:8080', key: 'KEY', model: 'MODEL' }
+
+/** Returns a settings file in one line: its name, then each field with its value. */
+function describeSettings(folder: string, file: SettingsFile): string {
+  const { names, format, fields } = fillFields(file, EXAMPLE)
+  const path = ['~', folder, names.at(-1)!].filter((part) => part !== '').join('/')
+  const sign = format === 'env' ? '=' : ': '
+  const assigned = fields
+    .filter(({ keeps }) => !keeps)
+    .map(({ path, value }) => code(path.join('.').replace(/\.name=\w+/, '[]') + sign + value))
+  return `${format === 'by hand' ? names[0] : code(path)}: ${assigned.join(', ')}`
 }
 
 const MINUTE_MS = 60_000
@@ -149,31 +128,28 @@ function printDuration(ms: number): string {
 
 const isSupported = (part: unknown): string => (part === undefined ? 'no' : 'yes')
 
-const BOUNDS: Readonly<Record<string, string>> = {
-  'link of a client': `${count(CALLER_LINK_MAX_CHARS)} characters`,
-  images: `\`n\` 1 to ${IMAGES_MAX}; \`image\` ${REFERENCE_IMAGES_MAX} links or data URIs`,
-  music: `\`prompt\` ${count(MUSIC_PROMPT_MAX_CHARS)}, \`lyrics\` ${count(LYRICS_MAX_CHARS)} characters`,
-  speech: `\`input\` ${count(SPEECH_INPUT_MAX_CHARS)} characters; \`speed\` ${SPEED_MIN} to ${SPEED_MAX}`,
-  transcripts: `\`url\` ${count(TRANSCRIPT_URL_MAX_CHARS)} characters`,
-  avatars: `\`name\` 1 to ${AVATAR_NAME_MAX_CHARS} characters; a list has the newest ${AVATAR_LIST_MAX}`,
-  '`dh-motion`': `1 to ${PORTRAITS_MAX} portraits`,
-  clips: `\`title\` cut off after ${TITLE_MAX_CHARS} characters; \`name_card\` \`name\` ${CARD_NAME_MAX_CHARS}, \`description\` ${CARD_DESCRIPTION_MAX_CHARS} characters; \`pip_config\` ${PICTURES_MAX} pictures`,
-  'tasks in a list': `\`limit\` 1 to ${TASK_LIST_MAX}, default ${TASK_LIST_DEFAULT}`,
-  'call log': `\`limit\` 1 to ${LOG_LIMIT_MAX_ROWS}, default ${LOG_LIMIT_DEFAULT_ROWS}; CSV ${count(LOG_CSV_MAX_ROWS)} rows; summary ${LOG_SUMMARY_MAX_DAYS} days, may be ${LOG_SUMMARY_CACHE_SECONDS} seconds old`,
-  knowledge: `\`limit\` of a search ${SEARCH_MAX_LIMIT}, default ${SEARCH_DEFAULT_LIMIT}, by MCP ${MCP_SEARCH_DEFAULT_LIMIT}; ${BATCH_MAX_PAGES} pages in one request, bodies cut after ${count(REST_BATCH_BODY_MAX_CHARS)} characters, by MCP after ${count(READ_PAGES_BODY_MAX_CHARS)}; \`read_page\` by MCP ${count(READ_PAGE_BODY_MAX_CHARS)} characters; a link to a source ${count(SOURCE_LINK_TTL_SECS)} seconds`,
-}
-
 const UPSTREAM_STATUSES = [400, 401, 403, 404, 422, 429]
 /** Stands for every other status. */
 const OTHER_STATUS = 418
 
 const TABLES: Readonly<Record<string, Table>> = {
   ...RECORDED,
-  bounds: { head: ['field', 'bound'], rows: Object.entries(BOUNDS) },
   'call-columns': {
     head: ['field', 'kind', 'rule'],
     rows: CUSTOMER_COLUMNS.map((name) => [code(name), findColumn(name).kind, null]),
     isPartial: true,
+  },
+  clients: {
+    head: ['client', 'name', 'protocol', 'settings', 'note'],
+    rows: Object.entries(CLIENTS)
+      .filter(([name]) => !SHOWN_CLIENTS.includes(name))
+      .map(([name, { title, protocol, folder, files }]) => [
+        title,
+        code(name),
+        protocol,
+        files.map((file) => describeSettings(folder.default, file)).join('; '),
+        null,
+      ]),
   },
   tasks: {
     head: ['kind', 'id', 'statuses that clients see', 'ends within', 'one submit', 'all submits'],
@@ -238,11 +214,6 @@ const TABLES: Readonly<Record<string, Table>> = {
       ]
     }),
   },
-  metrics: {
-    head: ['metric', 'type', 'labels', 'meaning'],
-    rows: await listMetricNames(),
-    mayBeEmpty: true,
-  },
   providers: {
     head: ['provider', 'name', 'protocols', 'note'],
     rows: Object.entries(PRESETS).map(([name, preset]) => [
@@ -265,11 +236,6 @@ const TABLES: Readonly<Record<string, Table>> = {
         .join(', '),
       null,
     ]),
-  },
-  usage: {
-    head: ['provider', 'what it reports in its own way'],
-    rows: CHAT_PROVIDERS.map((name) => [code(name), null]),
-    isPartial: true,
   },
   'public-profile': {
     head: ['setting', 'without a profile', '`profile: public`', 'what a client sees'],

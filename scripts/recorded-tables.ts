@@ -1,5 +1,4 @@
 /** Tables of `docs` that come from recorded runs: of the bench, and of the commands of `docs/proof.md`. */
-import type { Results } from '../bench/report/calls/results.ts'
 import { readText } from '../test/support/source-files.ts'
 import { listClaims, listSections, readRecords, renderProof } from './proof.ts'
 
@@ -32,28 +31,6 @@ function copyBenchTable(heading: string, report = 'latest'): Table {
   return { head, rows, mayBeEmpty: true }
 }
 
-/** The programs of the recorded comparison, and the machine that it ran on. */
-function listComparedPrograms(): Table {
-  const { date, machine, tollgate, node, subjects } = JSON.parse(
-    readText('bench/results/comparison.json'),
-  ) as Results
-  const where = `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system}`
-  const programs = subjects.filter(({ skipped, work }) => skipped === null && work !== '')
-  return {
-    head: ['', 'version', 'what it does with a call', 'settings'],
-    rows: [
-      ['the machine', date, '', where],
-      ...programs.map(({ name, title, version, work, settings }): Cell[] => [
-        title,
-        version || (name.startsWith('tollgate') ? `${tollgate}, Node.js ${node}` : ''),
-        work,
-        settings.map(code).join('; '),
-      ]),
-    ],
-    mayBeEmpty: true,
-  }
-}
-
 /** Returns the claims of a section, each with the last result of its command. */
 function listProofs(section: string): Table {
   const records = readRecords()
@@ -67,8 +44,6 @@ export const RECORDED: Readonly<Record<string, Table>> = {
   ...Object.fromEntries(listSections().map((section) => [section, listProofs(section)])),
   'bench-aims': copyBenchTable('Aims: Tollgate with everything on'),
   'bench-settled': copyBenchTable('CPU of all processes and engines together, µs per settled call'),
-  'comparison-programs': listComparedPrograms(),
   'comparison-speed': copyBenchTable('Side by side: speed', 'comparison'),
   'comparison-size': copyBenchTable('Side by side: work and size', 'comparison'),
-  'comparison-losses': copyBenchTable('Where Tollgate loses', 'comparison'),
 }

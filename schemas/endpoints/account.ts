@@ -146,7 +146,7 @@ export const accountEndpoints: readonly RouteDescription[] = [
     tag: 'Call log',
     summary: 'List calls, page by page.',
     details:
-      'Free, at a zero balance too. A row is readable within two seconds of the end of its call. An empty value is no filter. To keep a copy in step, ask with `order=asc` from the last `to` less five minutes, up to an instant that is not in the future, and pass over ids that are known: a call is listed by when it ended, and may appear minutes later while a part of the service was down; after a longer outage go back by its length.',
+      'Free, at a zero balance too. A row is there as soon as its call has ended. An empty value is no filter. To keep a copy in sync, read with `order=asc` from five minutes before the last `to`, up to an instant that is not in the future, and skip ids that you know: while a part of the service is down, rows appear later. After a longer outage go back by its length.',
     query: logQuery,
     answers: [
       jsonAnswer('LogPage', logPage),
@@ -168,7 +168,7 @@ export const accountEndpoints: readonly RouteDescription[] = [
     tag: 'Call log',
     summary: 'Sum up calls by status, day and model.',
     details:
-      'An answer may be a minute old. What narrows the list call by call is refused here: `model`, `status`, `unit_type`, `error_code` and `ref`.',
+      'At most 365 days. An answer may be a minute old. Filters of single calls are refused here: `model`, `status`, `unit_type`, `error_code`, `session_id` and `ref`.',
     query: logSummaryQuery,
     answers: [jsonAnswer('LogSummary', logSummary)],
     failures: ['invalid_request', 'permission_denied', 'logs_rate_limited'],

@@ -35,8 +35,7 @@ export const imageEndpoints: readonly RouteDescription[] = [
     details:
       `${BILLED} ${WAITING} Models in the manner of a grid always make four: of a size they take only the nearest ` +
       'ratio of 1:1, 16:9, 9:16, 4:3 and 3:4, and `--hd` or `--sd` at the end of the prompt, or `quality`, says how ' +
-      'fine they draw. To models that take no size the ratio is put into the prompt. Fields that are not named here go ' +
-      'to the upstream.',
+      'fine they draw. To models that take no size the ratio is put into the prompt. Other fields are ignored.',
     body: { name: 'ImageRequest', schema: imageRequest },
     example: { model: MODEL, prompt: 'A lighthouse at dusk, woodcut', size: '1024x768' },
   },

@@ -56,8 +56,7 @@ export const videoEndpoints: readonly RouteDescription[] = [
     failureStatus: { ...createEndpoint.failureStatus, model_not_found: [HTTP_BAD_REQUEST, HTTP_NOT_FOUND] },
     summary: 'Make a video: a task to poll.',
     details:
-      'What is asked for depends on the model. An ordinary one takes `prompt` or `content`, and passes on what is not ' +
-      'named here; `dh-avatar` takes `avatar`, and `audio_url` or `voice` and `text`; `dh-lipsync`, `-pro` and `-max` ' +
+      'What is asked for depends on the model. An ordinary one takes `prompt` or `content`; `dh-avatar` takes `avatar`, and `audio_url` or `voice` and `text`; `dh-lipsync`, `-pro` and `-max` ' +
       'take `source_video_url` and `audio_url`; `dh-motion` takes `source_video_url` and portraits in `content`; ' +
       '`clip-compose` takes `video_url` and `asr_id`. Price x duration (12 seconds where none is given) is held; the ' +
       'seconds that were made are charged. A task that does not succeed is refunded.',

@@ -12,6 +12,7 @@ import { makeId, readId, writeId } from './id.ts'
 import {
   estimateIn,
   makeInterruptedSettlement,
+  type PrintedAdmission,
   printAdmissionLine,
   printIdentity,
   printSettlementLine,
@@ -36,10 +37,11 @@ const SCRATCH_BYTES = 16 * 1024
 const SPARE_FILE = 'spare'
 export const SPARE_BYTES = 64 * 1024
 
-class OpenCall implements Ticket {
+class OpenCall implements Ticket, PrintedAdmission {
   readonly requestId: string
   /** Beginning of its lines. */
   readonly identity: string
+  readonly model: string
   /** Null once called: it holds the whole call, and where the ticket is garbage in old space that would stay too. */
   written: ((error: Error | null) => void) | null
   /** The place of its admission; null before that is written. */
@@ -49,6 +51,7 @@ class OpenCall implements Ticket {
   constructor(admission: Admission, written: (error: Error | null) => void) {
     this.requestId = admission.request_id
     this.identity = printIdentity(admission)
+    this.model = admission.model
     this.written = written
   }
 
@@ -160,7 +163,7 @@ export class FileJournal implements Journal {
       this.#dropped += 1
       return
     }
-    const line = printSettlementLine(settlement, call?.identity)
+    const line = printSettlementLine(settlement, call ?? undefined)
     let chunk = this.#chunks.at(-1)
     if (chunk === undefined || chunk.text.length >= GROUP_FULL_CHARS) {
       chunk = newChunk()

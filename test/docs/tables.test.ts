@@ -25,8 +25,8 @@ t.test('prose is kept, and a new row asks for it', async (t) => {
 })
 
 t.test('a partial table has the rows that its page describes', async (t) => {
-  const head = '<!-- table: usage -->\n| provider | what it reports in its own way |\n|---|---|\n'
-  const page = renderPage(`${head}| \`xai\` | prose |\n| \`gone\` | prose |\n`)
-  t.equal(page, `${head}| \`xai\` | prose |\n`)
+  const head = '<!-- table: call-columns -->\n| field | kind | rule |\n|---|---|---|\n'
+  const page = renderPage(`${head}| \`cost\` | ? | prose |\n| \`gone\` | text | prose |\n`)
+  t.equal(page, `${head}| \`cost\` | credits | prose |\n`)
   t.same(findEmptyRows(page), [])
 })

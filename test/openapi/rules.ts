@@ -67,6 +67,8 @@ export const RULES: readonly Rule[] = [
   { status: 400, message: /from and to must be given together\.$/, why: OTHER_FIELD },
   { status: 400, message: /^Field 'url' is not valid: it is required$/, why: OTHER_FIELD },
   { status: 400, message: /: (Extra inputs are not permitted|Input should be)/, why: UPSTREAM },
+  { status: 400, message: /^Unknown parameter: '/, why: UPSTREAM },
+  { status: 400, message: /^Invalid value: '.*'\. Supported values are: /s, why: UPSTREAM },
   { status: 400, message: /^Invalid 'max_output_tokens': integer below minimum value/, why: UPSTREAM },
 ]
 

@@ -261,13 +261,10 @@ function readWhole(
   const { provider } = route.channel
   const read = adapter.readWhole(asked, body, provider)
   const metered = withHeaderUsage(read.metered, provider, headers)
-  const cost = asked.wantsCost === true && read.isAnswer ? quoteCost(metered) : null
+  const { isAnswer } = read
+  const cost = asked.wantsCost === true && isAnswer ? quoteCost(metered) : null
   const whole = cost === null ? read.body : withCost(read.body, cost)
-  return {
-    ...read,
-    body: asked.stream && read.isAnswer ? adapter.wholeAsStream(asked, whole) : whole,
-    metered,
-  }
+  return { isAnswer, body: asked.stream && isAnswer ? adapter.wholeAsStream(asked, whole) : whole, metered }
 }
 
 /** Returns the facts of a whole answer, with the counts of the headers where the body has none. */

@@ -2,8 +2,9 @@
  * How connections and their calls end: killed, drained, too old, or not read. See docs/failure-modes.md, "Streams".
  */
 import { readFileSync } from 'node:fs'
-import { connect as connectTcp } from 'node:net'
+import { connect as connectTcp, type Socket } from 'node:net'
 import t from 'tap'
+import type { Teardown } from '../../support/engines.ts'
 import { eventually, startService, type TestService, until } from '../../support/service.ts'
 import { childrenOf } from '../chaos/processes.ts'
 import { configOf, simulated } from '../protocols/support.ts'
@@ -23,6 +24,9 @@ const CONFIG = configOf({ plain: {}, slow: {}, endless: {}, large: { max_output_
 const STEADY_LOOKS = 4
 /** The header of a frame with more bytes than two bytes count. */
 const LONG_HEADER_BYTES = 8
+/** What a body may have at most. */
+const MAX_BODY_BYTES = 32 * 1024 * 1024
+const PIECE = ' '.repeat(64_000)
 
 const hasBegun = ({ received }: SocketClient): boolean =>
   received.some(({ type }) => type === 'response.output_text.delta')
@@ -80,23 +84,7 @@ t.test('connections and their calls', async (t) => {
 
   await t.test('a client that does not read pauses the upstream', async (t) => {
     const { key } = await service.newKey('10000000')
-    const { hostname, port } = new URL(service.baseUrl)
-    const socket = connectTcp({ host: hostname, port: Number(port) })
-    t.teardown(() => socket.destroy())
-    socket.write(
-      [
-        'GET /v1/responses HTTP/1.1',
-        `host: ${hostname}`,
-        `authorization: Bearer ${key}`,
-        'connection: upgrade',
-        'upgrade: websocket',
-        'sec-websocket-version: 13',
-        'sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
-      ].join('\r\n'),
-    )
-    const head = await new Promise<Buffer>((resolve) => socket.once('data', resolve))
-    t.match(head.toString('latin1'), /^HTTP\/1\.1 101 /)
-    socket.pause()
+    const socket = await connectRaw(t, service, key)
     const [gateway] = childrenOf(service.pid(), 'gateway')
     const before = residentBytes(gateway!)
     socket.write(frame(JSON.stringify({ type: 'response.create', ...ask('large') })))
@@ -113,6 +101,23 @@ t.test('connections and their calls', async (t) => {
       status: 'success',
       output_tokens: LARGE_TOKENS,
     })
+    await checkCharges(t, service, key, 1)
+  })
+
+  await t.test('a message that does not end may be as long as a body, and is then closed', async (t) => {
+    const { key } = await service.newKey('1000000')
+    const body = JSON.stringify({ type: 'response.create', ...ask('plain') })
+    const socket = await connectRaw(t, service, key)
+    const closed = new Promise((resolve) => socket.once('close', resolve))
+    socket.write(frame(body, BEGINNING))
+    for (let sent = 0; sent < MAX_BODY_BYTES; sent += PIECE.length) socket.write(frame(PIECE, CONTINUATION))
+    socket.resume()
+    await closed
+    const other = await connectRaw(t, service, key)
+    other.write(frame(body, BEGINNING))
+    other.write(frame(PIECE, CONTINUATION))
+    other.write(frame(' ', END))
+    t.ok((await countFrames(other)) > 0, 'one that ends in time is a call')
     await checkCharges(t, service, key, 1)
   })
 })
@@ -136,10 +141,44 @@ const MAX_GROWTH_BYTES = 24 * 1024 * 1024
 const residentBytes = (pid: number): number =>
   Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
 
-/** A message of a client, masked by nothing. */
-function frame(text: string): Buffer {
+/** Opens a WebSocket whose frames the test writes itself. */
+async function connectRaw(t: Teardown, { baseUrl }: TestService, key: string): Promise<Socket> {
+  const { hostname, port } = new URL(baseUrl)
+  const socket = connectTcp({ host: hostname, port: Number(port) })
+  socket.on('error', () => socket.destroy())
+  t.teardown(() => socket.destroy())
+  socket.write(
+    [
+      'GET /v1/responses HTTP/1.1',
+      `host: ${hostname}`,
+      `authorization: Bearer ${key}`,
+      'connection: upgrade',
+      'upgrade: websocket',
+      'sec-websocket-version: 13',
+      'sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
+    ].join('\r\n'),
+  )
+  // The head may come in several pieces.
+  let head = ''
+  socket.on('data', (piece) => {
+    head += piece
+  })
+  await until('the upgrade is answered', () => head.endsWith('\r\n\r\n'))
+  socket.removeAllListeners('data').pause()
+  if (!head.startsWith('HTTP/1.1 101 ')) throw new Error(head)
+  return socket
+}
+
+/** First bytes of frames: a whole message of text, and one in pieces. */
+const WHOLE = 0x81
+const BEGINNING = 0x01
+const CONTINUATION = 0x00
+const END = 0x80
+
+/** A frame of a client, masked by nothing. */
+function frame(text: string, opening = WHOLE): Buffer {
   const payload = Buffer.from(text)
-  const head = Buffer.from([0x81, 0x80 | 126, payload.length >> 8, payload.length & 0xff, 0, 0, 0, 0])
+  const head = Buffer.from([opening, 0x80 | 126, payload.length >> 8, payload.length & 0xff, 0, 0, 0, 0])
   return Buffer.concat([head.subarray(0, LONG_HEADER_BYTES), payload])
 }
 

@@ -137,3 +137,43 @@ for (const client of CHAT_PROTOCOLS)
       const { failed, errorInstance } = fc.check(property, { seed: SEED, numRuns: RUNS })
       t.notOk(failed, String((errorInstance as Error | null)?.message))
     })
+
+/** Deltas of two calls, as upstreams number them that do not number them as the vendor does. */
+const NUMBERED: Readonly<Record<string, (at: number) => readonly object[]>> = {
+  'without an index': (at) => [{ id: `id_${at}`, function: { name: `f${at}`, arguments: `{"n":${at}}` } }],
+  'without index and id': (at) => [{ function: { name: `f${at}`, arguments: `{"n":${at}}` } }],
+  'all with the first index': (at) => [
+    { index: 0, id: `id_${at}`, function: { name: `f${at}`, arguments: '' } },
+    { index: 0, id: `id_${at}`, function: { name: `f${at}`, arguments: `{"n":${at}}` } },
+  ],
+  'from any index on': (at) => [
+    { index: 7 * at - 1, id: `id_${at}`, function: { name: `f${at}` } },
+    { index: 7 * at - 1, id: `other_${at}`, function: { arguments: `{"n":${at}}` } },
+  ],
+}
+
+for (const [how, callDeltas] of Object.entries(NUMBERED))
+  t.test(`calls of chat-completions upstreams, ${how}`, async (t) => {
+    const chunks = [...callDeltas(1), ...callDeltas(2)].map((call) => ({
+      choices: [{ index: 0, delta: { tool_calls: [call] } }],
+    }))
+    const last = { choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] }
+    const sent = [...chunks, last].map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('')
+    for (const client of CHAT_PROTOCOLS.filter((other) => other !== 'chat-completions')) {
+      const sides = [
+        [client, CLIENT_SIDES[client]],
+        ['chat-completions', UPSTREAM_SIDES['chat-completions']],
+      ] as const
+      const stream = translation(...sides).openStream(asked(client))
+      const printed = [stream.push(Buffer.from(sent)), stream.end()].filter((bytes) => bytes !== null)
+      const { calls } = read(client, Buffer.concat(printed))
+      t.same(
+        calls,
+        [
+          ['f1', { n: 1 }],
+          ['f2', { n: 2 }],
+        ],
+        client,
+      )
+    }
+  })

@@ -25,9 +25,17 @@ const FINISH: Readonly<Record<string, FinishReason>> = {
 const ONLY_CALL = 0
 const DATA_URI = /^data:([^;,]+);base64,(.*)$/s
 
+interface OpenCall {
+  /** Counts the calls of the choice from 0. */
+  readonly number: number
+  /** The upstream's; empty without one. */
+  readonly id: string
+}
+
 interface OpenChoice {
-  /** Numbers of the calls that have begun. */
-  readonly calls: Set<number>
+  /** The latest call of each index of the upstream. */
+  readonly calls: Map<number, OpenCall>
+  callCount: number
   isFinished: boolean
 }
 
@@ -97,7 +105,7 @@ export class CompletionReader implements PartReader {
 
   #choice(choice: LooseObject, emit: Emit): void {
     const index = Number.isSafeInteger(choice.index) ? (choice.index as number) : 0
-    const open = this.#choices.get(index) ?? { calls: new Set<number>(), isFinished: false }
+    const open = this.#choices.get(index) ?? { calls: new Map(), callCount: 0, isFinished: false }
     this.#choices.set(index, open)
     this.#message(toFields(choice.delta ?? choice.message), index, open, emit)
     const tokens = readTokens(choice.logprobs)
@@ -106,7 +114,7 @@ export class CompletionReader implements PartReader {
     if (reason === '') return
     open.isFinished = true
     // Some upstreams end with `stop` after calls.
-    const isCalling = reason === 'stop' && open.calls.size > 0
+    const isCalling = reason === 'stop' && open.callCount > 0
     emit({ type: 'finish', choice: index, reason: isCalling ? 'tool_calls' : (FINISH[reason] ?? 'stop') })
   }
 
@@ -151,23 +159,30 @@ export class CompletionReader implements PartReader {
   }
 
   #toolCall(call: LooseObject, at: number, choice: number, open: OpenChoice, emit: Emit): void {
-    const index = Number.isSafeInteger(call.index) ? (call.index as number) : at
     const called = toFields(call.function)
     const name = toText(called.name)
-    if (!open.calls.has(index)) {
+    const place = Number.isSafeInteger(call.index) ? (call.index as number) : at
+    let known = open.calls.get(place)
+    if (known === undefined || (name !== '' && isAnother(call, known))) {
       if (name === '') return
-      open.calls.add(index)
-      const id = toText(call.id) || `call_${ulid()}`
+      known = { number: open.callCount++, id: toText(call.id) }
+      open.calls.set(place, known)
+      const id = known.id || `call_${ulid()}`
       const signature = toText(toFields(toFields(call.extra_content).google).thought_signature) || null
-      emit({ type: 'tool_call', choice, index, id, name, signature })
+      emit({ type: 'tool_call', choice, index: known.number, id, name, signature })
     }
     // Some upstreams send the arguments as an object.
     const json =
       typeof called.arguments === 'object' && called.arguments !== null
         ? JSON.stringify(called.arguments)
         : toText(called.arguments)
-    if (json !== '') emit({ type: 'tool_arguments', choice, index, json })
+    if (json !== '') emit({ type: 'tool_arguments', choice, index: known.number, json })
   }
+}
+
+/** Some upstreams send no index, or the same one for all calls: then the id tells a call from the one before it. */
+function isAnother({ index, id }: LooseObject, known: OpenCall): boolean {
+  return toText(id) === '' ? !Number.isSafeInteger(index) : id !== known.id
 }
 
 function imagePart({ image_url: link }: LooseObject, choice: number, emit: Emit): void {

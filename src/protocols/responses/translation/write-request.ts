@@ -30,6 +30,8 @@ const ABSENT = [
 
 /** The vendor's limit for the id of a user. */
 const MAX_USER_CHARS = 64
+/** The vendor refuses a lower limit. */
+const MIN_OUTPUT_TOKENS = 16
 
 /** @throws Failure `invalid_request` with a message that names the field */
 export function writeResponsesRequest(
@@ -45,12 +47,13 @@ export function writeResponsesRequest(
     dropped.add(user.field, `longer than ${MAX_USER_CHARS} characters`)
   const cacheKey = readCacheKey(conversation, dropped)
   const limit = call.outputLimit ?? outputCeiling
+  if (limit !== null && limit < MIN_OUTPUT_TOKENS)
+    dropped.change('max_output_tokens', `raised to ${MIN_OUTPUT_TOKENS}, the least this model takes`)
   const offered = writeTools(tools, dropped)
   const wire = {
     model: upstreamModel,
-    ...(instructions.length > 0 && { instructions: instructions.map(({ text }) => text).join('\n\n') }),
-    input: turns.flatMap(writeTurn),
-    ...(limit !== null && { max_output_tokens: limit }),
+    ...writeInput(instructions, turns),
+    ...(limit !== null && { max_output_tokens: Math.max(limit, MIN_OUTPUT_TOKENS) }),
     ...(offered.length > 0 && {
       tools: offered,
       ...(conversation.toolChoice !== null && { tool_choice: writeChoice(conversation.toolChoice.value) }),
@@ -64,6 +67,15 @@ export function writeResponsesRequest(
     ...(call.stream && { stream: true }),
   }
   return Buffer.from(JSON.stringify(wire), 'utf8')
+}
+
+/** Returns the conversation. Instructions on their own are its input: the vendor refuses an empty one. */
+function writeInput(instructions: readonly SaidText[], turns: readonly ConversationTurn[]): LooseObject {
+  const input = turns.flatMap(writeTurn)
+  if (instructions.length === 0) return { input }
+  if (input.length === 0)
+    return { input: [{ type: 'message', role: 'developer', content: instructions.map(inputText) }] }
+  return { instructions: instructions.map(({ text }) => text).join('\n\n'), input }
 }
 
 /** Returns the items of a turn: neighbouring texts and files make one message. */
