@@ -12,8 +12,7 @@ t.test('several keys', async (t) => {
   await withEachHand(t, 'several keys', async (t, { hand, page, look }) => {
     const { accountId } = await signIn(service, page, { name: 'Rosa' })
     const made = new Map<string, string>()
-    for (const name of NAMES)
-      made.set(name, (await service.database.keys.create({ accountId, name })).key.id)
+    for (const name of NAMES) made.set(name, (await service.database.keys.create({ accountId, name })).key.id)
     const show = (name: string) => service.database.keys.show(made.get(name)!)
     await hand.press(link(page, 'Keys'))
     await heading(page, 'Keys').waitFor()
@@ -32,17 +31,21 @@ t.test('several keys', async (t) => {
     await page.getByText('Keys switched off').waitFor()
     await bar.waitFor({ state: 'detached' })
     await row(page, 'shop').getByText('Off', { exact: true }).waitFor()
-    t.same(
-      await Promise.all(NAMES.map(async (name) => (await show(name)).enabled)),
-      [false, true, false, true],
-    )
+    t.same(await Promise.all(NAMES.map(async (name) => (await show(name)).enabled)), [
+      false,
+      true,
+      false,
+      true,
+    ])
 
     // Some are on and some are off: each button is for those to which it applies.
     await hand.press(select('Select all rows'))
     await bar.getByText('4 selected').waitFor()
     const downloading = page.waitForEvent('download')
     await hand.press(button(bar, 'CSV'))
-    const lines = readFileSync(await (await downloading).path(), 'utf8').trim().split('\r\n')
+    const lines = readFileSync(await (await downloading).path(), 'utf8')
+      .trim()
+      .split('\r\n')
     t.match(lines[0], /^id,name,key_prefix,enabled,/)
     t.equal(lines.length, 1 + NAMES.length)
     await hand.press(button(bar, 'Switch on'))
