@@ -25,7 +25,6 @@ import { PRESETS } from '../src/channels/providers/presets.ts'
 import { listProtocols } from '../src/channels/providers/provider.ts'
 import { withProfile } from '../src/config/profile.ts'
 import { fillFields } from '../src/core/clients/settings.ts'
-import { createMetrics } from '../src/telemetry/metrics.ts'
 import { commandTree } from '../test/src/cli/support.ts'
 import { filesUnder, ROOT, readText } from '../test/support/source-files.ts'
 import { type Cell, code, RECORDED, splitCells, type Table } from './recorded-tables.ts'
@@ -103,17 +102,6 @@ function listCommandGroups(): Cell[][] {
     const below = commands.flatMap(({ words }) => (words.length === 1 ? [] : [words.slice(1).join(' ')]))
     return [code(name), list(below.sort()) || '–', null]
   })
-}
-
-async function listMetricNames(): Promise<Cell[][]> {
-  const metrics = createMetrics('0', { hasStreams: true })
-  const text = await metrics.text()
-  return [...text.matchAll(/^# TYPE (tollgate_\w+) (\w+)$/gm)].map(([, name = '', kind = '']) => [
-    code(name),
-    kind,
-    null,
-    null,
-  ])
 }
 
 /** Clients whose settings the page shows as a file. */
@@ -225,11 +213,6 @@ const TABLES: Readonly<Record<string, Table>> = {
         makesVideos ? null : '–',
       ]
     }),
-  },
-  metrics: {
-    head: ['metric', 'type', 'labels', 'meaning'],
-    rows: await listMetricNames(),
-    mayBeEmpty: true,
   },
   providers: {
     head: ['provider', 'name', 'protocols', 'note'],

@@ -93,7 +93,6 @@ export function addOthers(
   others: readonly PricedOther[],
   { call, model, now, mode }: { call: EstimatedCall; model: Model; now: number; mode: Estimate },
 ): Credits {
-  if (others.length === 0) return own
   const estimates = others.map(({ field, outputLimit, mostRuns, model: { price, entry } }) => {
     const isAdvisor = field === 'advisor'
     const asked = isAdvisor

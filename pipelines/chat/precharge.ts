@@ -74,7 +74,7 @@ export function estimateCall(
     const estimate = estimateBy(other)
     if (estimate > most) most = estimate
   }
-  return addOthers(most, others, { ...options, call, model })
+  return others.length === 0 ? most : addOthers(most, others, { ...options, call, model })
 }
 
 /** Names of the fields that a refusal speaks of. */

@@ -87,12 +87,16 @@ export type ChatEndpoint = ReaderName | 'completions'
 /** Only plain values stand before the messages: a body of chat-completions, as nearly all are. */
 const HAS_MESSAGES = /^\s*\{\s*(?:"[^"\\]*"\s*:\s*(?:"[^"\\]*"|[\w.+-]+)\s*,\s*)*"messages"\s*:/
 const HEAD_BYTES = 512
+/** To search a body of this size costs less than to read its head. */
+const SEARCHED_BYTES = 4096
 const INPUT = '"input"'
 
 function findRewriter(endpoint: ChatEndpoint, body: Buffer): RewritingEndpoint | null {
   if (endpoint === 'completions') return endpoint
   if (endpoint !== 'chat-completions') return null
-  return HAS_MESSAGES.test(body.toString('latin1', 0, HEAD_BYTES)) || !body.includes(INPUT) ? null : endpoint
+  // A long body is searched only where its head does not tell.
+  const isHeadRead = body.length > SEARCHED_BYTES && HAS_MESSAGES.test(body.toString('latin1', 0, HEAD_BYTES))
+  return isHeadRead || !body.includes(INPUT) ? null : endpoint
 }
 
 /**

@@ -74,9 +74,9 @@ interface PublisherDependencies {
    */
   readonly onBooked: (notification: CommittedWallets) => void
   /** Called after NATS was away: notifications of other processes may be lost, so wallets must be read again. Must not throw. */
-  readonly onNotificationsMissed?: () => void
-  /** Returns whether answers wait for `callWhenStored`. Default: they do not. */
-  readonly isAwaited?: () => boolean
+  readonly onNotificationsMissed: () => void
+  /** Returns whether answers wait for `callWhenStored`. */
+  readonly isAwaited: () => boolean
   readonly log: PipelineLog
   readonly scheduler?: SchedulerLike
 }
@@ -195,7 +195,7 @@ export class SettlementPublisher {
     }
     return nats.listen(BOOKED_SUBJECT, onCommit, () => {
       this.#missedAt = this.#scheduler.now()
-      onNotificationsMissed?.()
+      onNotificationsMissed()
     })
   }
 
@@ -267,7 +267,7 @@ export class SettlementPublisher {
 
   /** After a change of the setting some may still wait. */
   #hasWaitingAnswers(): boolean {
-    return this.#deps.isAwaited?.() === true || this.#mark.isAwaited
+    return this.#deps.isAwaited() || this.#mark.isAwaited
   }
 
   /** Stores the batch in JetStream, and frees its memory where there may be many: it is rarely needed again. */

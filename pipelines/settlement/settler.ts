@@ -43,7 +43,7 @@ export interface SettlerDependencies {
   /** Called when rows were booked: they can be copied into the call log. Must neither throw nor wait. */
   readonly onBookedRows: () => void
   /** Called with settlements that PostgreSQL refused permanently and keeps separately. Must not throw. */
-  readonly onRefused?: (requestIds: readonly string[]) => void
+  readonly onRefused: (requestIds: readonly string[]) => void
   /** Keeps a line that cannot be booked; its message continues when the result has resolved. */
   readonly onMalformed: (malformed: Malformed) => Promise<void> | void
   readonly log: PipelineLog
@@ -185,7 +185,7 @@ export class Settler {
           { request_ids: answer.refused },
           'PostgreSQL refused settlements; stored them as refused, not charged',
         )
-        onRefused?.(answer.refused)
+        onRefused(answer.refused)
       }
     }
     // Booked by an earlier delivery whose notification may be lost: without its totals a gateway would drop the

@@ -10,14 +10,7 @@
 import { Buffer } from 'node:buffer'
 import type { Observer } from 'rxjs'
 import type { DataSink, Flow, FullReply, HeaderList, Reply } from './handler.ts'
-import {
-  BODILESS,
-  makeStreamHead,
-  makeWholeHead,
-  printStatusLine,
-  type RenderError,
-  toBuffer,
-} from './reply-form.ts'
+import { BODILESS, makeStreamHead, makeWholeHead, printStatusLine, toBuffer } from './reply-form.ts'
 import { restartTimeout } from './request-reader.ts'
 import type { HttpResponse } from './uws.ts'
 
@@ -40,7 +33,8 @@ const LINGER_MS = 2000
 /** Shorter than the 10 s after which the server would close the connection. */
 const STALL_TICK_MS = 4000
 
-interface ReplyWriterOptions {
+/** The request that is answered. */
+export interface AnsweredRequest {
   readonly response: HttpResponse
   /** Header lines that every reply has, and behind them the name of the first header that holds its request's id. */
   readonly commonHeaders: Uint8Array
@@ -51,19 +45,19 @@ interface ReplyWriterOptions {
    * No later request on the connection may be answered. The reply has `connection: close` and ends after the server
    * has read all received bytes: until then, another request makes the server drop the connection.
    */
-  readonly closesConnection?: boolean
+  readonly closesConnection: boolean
   /**
    * Returns false while more of the body is on its way: an immediate reply then keeps the connection open for a
    * moment. Closed with unread bytes, it would be reset, and the client would lose the answer.
    */
-  readonly isBodyWhole?: () => boolean
+  isBodyWhole(): boolean
   /** Returns whether more requests come at once than clients send that read their answers. */
-  readonly isCrowded?: () => boolean
-  readonly renderError: RenderError
+  isCrowded(): boolean
+  renderError(error: unknown): FullReply
   /** Called once, when the reply is over or the client has left. */
-  readonly onClosed: () => void
+  onClosed(): void
   /** Called when the first byte is written. */
-  readonly onFirstByte?: () => void
+  onFirstByte(): void
 }
 
 const isConnection = (header: HeaderList[number]): boolean => header[0] === 'connection'
@@ -85,7 +79,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   /** The server may still buffer earlier bytes. */
   #mayBeBuffered = false
 
-  readonly #options: ReplyWriterOptions
+  readonly #request: AnsweredRequest
   /** As the head has it. */
   #requestId: string
   #flow: Flow | null = null
@@ -101,10 +95,10 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   /** The reply has ended or is cut off, and its connection is about to end. */
   #linger: NodeJS.Timeout | null = null
 
-  constructor(options: ReplyWriterOptions) {
-    this.#options = options
-    this.#requestId = options.requestId
-    this.#response = options.response
+  constructor(request: AnsweredRequest) {
+    this.#request = request
+    this.#requestId = request.requestId
+    this.#response = request.response
   }
 
   get isClosed(): boolean {
@@ -122,10 +116,10 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     if (this.#isClosed) return
     switch (reply.type) {
       case 'full':
-        this.#writeReply(this.#options.isHead ? makeWholeHead(reply) : reply)
+        this.#writeReply(this.#request.isHead ? makeWholeHead(reply) : reply)
         break
       case 'head':
-        if (this.#options.isHead) return this.#writeReply(makeStreamHead(reply))
+        if (this.#request.isHead) return this.#writeReply(makeStreamHead(reply))
         this.#head = reply
         this.#flow = reply.flow
         this.#length = reply.length ?? null
@@ -140,8 +134,8 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   error(error: unknown): void {
     if (this.#isClosed) return
     // It is also what logs the error.
-    const reply = this.#options.renderError(error)
-    if (!this.#hasWritten) return this.#writeReply(this.#options.isHead ? makeWholeHead(reply) : reply)
+    const reply = this.#request.renderError(error)
+    if (!this.#hasWritten) return this.#writeReply(this.#request.isHead ? makeWholeHead(reply) : reply)
     this.#isCutOff = true
     this.complete()
   }
@@ -151,7 +145,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
    * request follows an unfinished one, so that nothing after this one is read.
    */
   cut(error: unknown): void {
-    const { body, ...head } = this.#options.renderError(error)
+    const { body, ...head } = this.#request.renderError(error)
     this.#head = head
     this.#isEnding = true
     this.#write(body)
@@ -193,7 +187,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   #end(): void {
     // A body of a known length has ended with its last byte: this one is shorter than its head announced.
     if (this.#isCutOff || this.#length !== null) return this.#closeLater()
-    if (this.#options.closesConnection === true) {
+    if (this.#request.closesConnection) {
       if (this.#hasWritten || this.#head === null) this.#endConnection(LAST_CHUNK, this.#requestId)
       else this.#writeReply({ ...this.#head, type: 'full', body: '' })
       return
@@ -207,14 +201,14 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
 
   /** The last reply of a connection waits for a turn: the server answers what was read behind it by closing the connection. */
   #writeReply(reply: FullReply): void {
-    const closesConnection = this.#options.closesConnection === true
+    const closesConnection = this.#request.closesConnection
     const isLast = closesConnection || reply.headers.some(isConnection) || this.#isChosen(reply)
     if (!isLast) return this.#writeFull(reply, false)
     this.#isEnding = true
     setImmediate(() => {
       if (this.#isClosed) return
       const isLong = reply.body.length > MAX_WRITE_BYTES
-      const isBefore = isLong || (this.#options.isBodyWhole?.() === false && reply.body.length > 0)
+      const isBefore = isLong || (!this.#request.isBodyWhole() && reply.body.length > 0)
       if (closesConnection && isBefore) this.#writeBeforeEnd(reply)
       else this.#writeFull(reply, true)
     })
@@ -222,7 +216,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
 
   /** Returns whether a reply without a body is the last one of its connection. */
   #isChosen({ body }: FullReply): boolean {
-    if (body.length > 0 || this.#options.isCrowded?.() !== true) return false
+    if (body.length > 0 || !this.#request.isCrowded()) return false
     return Math.random() * BODILESS_REPLIES_OF_CONNECTION < 1
   }
 
@@ -237,7 +231,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   #writeFull(reply: FullReply, isLast: boolean): void {
     const { body, headers, status } = reply
     this.#head = isLast ? { ...reply, headers: headers.filter((header) => !isConnection(header)) } : reply
-    const isBodiless = this.#options.isHead || BODILESS.has(status)
+    const isBodiless = this.#request.isHead || BODILESS.has(status)
     if (!isLast && !isBodiless && body.length > 0) return this.#writeWhole(body)
     if (isBodiless && isLast) return this.#endConnection('connection', 'close')
     this.#response.cork(() => {
@@ -328,17 +322,16 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     if (head === null) return
     this.#head = null
     this.#hasWritten = true
-    const { commonHeaders, onFirstByte } = this.#options
     // Names and values are written unchanged: all headers in one need one call into the server. It writes 200 by
     // default.
     const id = head.requestId ?? this.#requestId
     this.#requestId = id
     let value = `${id}\r\nx-request-id: ${id}\r\nrequest-id: ${id}`
     for (const header of head.headers) value += `\r\n${header[0]}: ${header[1]}`
-    if (this.#options.closesConnection === true && !this.#isEnding) value += '\r\nconnection: close'
+    if (this.#request.closesConnection && !this.#isEnding) value += '\r\nconnection: close'
     if (head.status !== OK) this.#response.writeStatus(printStatusLine(head.status))
-    this.#response.writeHeader(commonHeaders, value)
-    onFirstByte?.()
+    this.#response.writeHeader(this.#request.commonHeaders, value)
+    this.#request.onFirstByte()
   }
 
   #pause(): void {
@@ -389,6 +382,6 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     this.#isClosed = true
     this.#waiting = []
     this.#stopStallTimer()
-    this.#options.onClosed()
+    this.#request.onClosed()
   }
 }

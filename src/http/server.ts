@@ -6,18 +6,19 @@
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { Failure } from '../../schemas/failure.ts'
-import { Arrival } from './arrival.ts'
+import { Arrival, type ArrivalServer } from './arrival.ts'
 import { type Coding, decodePieces, decodeWhole } from './body/coding.ts'
 import { formContent, isFormType } from './body/form-reader.ts'
 import { TextLimit } from './body/text-limit.ts'
 import { Upload } from './body/upload.ts'
-import type { ClientLimits, ClientSource } from './client-limits.ts'
-import type { FormContent, Reply } from './handler.ts'
+import type { ClientLimits } from './client-limits.ts'
+import type { FormContent, FullReply, Reply } from './handler.ts'
 import { refuseRepeatedHeader, shuttingDown, tooLarge, uploadCutShort } from './refusals.ts'
 import type { RenderError } from './reply-form.ts'
-import { ReplyWriter } from './reply-writer.ts'
+import type { ReplyWriter } from './reply-writer.ts'
 import { hasKnownKey, isWithoutKey, readAdmission, readCoding, readPeer } from './request-checks.ts'
 import {
+  type CopiedHead,
   MAX_BODY_BYTES,
   pauseAfterTurn,
   readBody,
@@ -70,9 +71,9 @@ const UNAUTHORIZED = 401
 const MAX_BEGUN_IN_TURN = 64
 const CROWDED_TURN_REQUESTS = 16
 
-export class GatewayServer {
+export class GatewayServer implements ArrivalServer {
   readonly #options: ServerOptions
-  readonly #clients: ClientLimits
+  readonly clients: ClientLimits
   /** The last one listens; those before it serve the connections that they have. */
   readonly #apps: TemplatedApp[] = []
   #listening: us_listen_socket | null = null
@@ -93,12 +94,14 @@ export class GatewayServer {
 
   constructor(options: ServerOptions) {
     this.#options = options
-    this.#clients = options.clients
+    this.clients = options.clients
     this.#sockets = new Sockets({
       clients: options.clients,
       maxTextBytes: options.maxTextBytes,
-      renderError: (path, requestId, address) =>
-        this.#renderError(path, requestId, { peer: () => address, forwardedFor: '' }, () => address),
+      renderError: (path, requestId, address) => (error) => {
+        const client = { peer: () => address, forwardedFor: '' }
+        return this.renderError(error, { head: { path }, requestId, client, address: () => address })
+      },
       onInFlight: (change) => this.#countInFlight(change),
     })
     this.#addApp()
@@ -123,7 +126,7 @@ export class GatewayServer {
     }
     app.any('/*', (response, request) => this.#handle(response, request, null))
     const onConnection = (response: HttpResponse, change: number) => {
-      if (change > 0 && !this.#clients.mayConnect(() => readPeer(response))) response.close()
+      if (change > 0 && !this.clients.mayConnect(() => readPeer(response))) response.close()
     }
     app.filter(onConnection)
     this.#apps.push(app)
@@ -209,21 +212,16 @@ export class GatewayServer {
     target: Target | null,
     handshake: Handshake | null = null,
   ): void {
-    const arrival = new Arrival(
-      response,
-      readHead(uwsRequest, target ?? readTarget(uwsRequest)),
-      this.#clients,
-    )
-    const { head, client } = arrival
+    const head = readHead(uwsRequest, target ?? readTarget(uwsRequest))
     const found = target === null ? this.#options.router.find(head) : target.found
     const { route = null, params = NO_PARAMS } = 'route' in found ? found : {}
-    arrival.params = params
-    const writer = this.#openWriter(arrival, route)
-    arrival.writer = writer
+    const commonHeaders = route?.isSameOrigin === true ? SAME_ORIGIN_HEADERS : COMMON_HEADERS
+    const arrival = new Arrival(response, head, { commonHeaders, params }, this)
+    const { client, writer } = arrival
     this.#inFlight++
     response.onAborted(() => arrival.abort())
     if (head.fault !== null) return writer.cut(head.fault)
-    if (isWithoutKey(found) || head.conflict !== null) this.#clients.noteUnauthenticated(client)
+    if (isWithoutKey(found) || head.conflict !== null) this.clients.noteUnauthenticated(client)
     if (route === null)
       return this.#beginInTurn(writer, () =>
         found instanceof Failure ? writer.error(found) : writer.next(found as Reply),
@@ -231,36 +229,12 @@ export class GatewayServer {
     const refuse = (error: unknown) => this.#beginInTurn(writer, () => writer.error(error))
     if (head.conflict !== null) return refuse(refuseRepeatedHeader(head.conflict))
     if (this.#refusesToBegin(route, writer)) return
-    const isLimited = route.addressLimit !== 'never' && this.#clients.isBlocked(client)
+    const isLimited = route.addressLimit !== 'never' && this.clients.isBlocked(client)
     if (isLimited && !hasKnownKey(route, head, arrival.submittedAt))
-      return refuse(this.#clients.refuseBlocked(client))
+      return refuse(this.clients.refuseBlocked(client))
     if (handshake === null) return this.#readBody(arrival, route, refuse)
     const answer = this.#sockets.answer(arrival, handshake, route.maxSocketMs!())
     this.#beginInTurn(writer, () => arrival.run(route, NO_BODY, null, answer))
-  }
-
-  #openWriter(arrival: Arrival, route: Route | null): ReplyWriter {
-    const { response, head, requestId, client, held } = arrival
-    return new ReplyWriter({
-      response,
-      commonHeaders: route?.isSameOrigin === true ? SAME_ORIGIN_HEADERS : COMMON_HEADERS,
-      requestId,
-      isHead: head.method === 'HEAD',
-      closesConnection: head.isChunked,
-      isBodyWhole: () => arrival.isWhole || arrival.upload?.isWhole === true,
-      isCrowded: () => this.#beganInTurn > CROWDED_TURN_REQUESTS,
-      renderError: this.#renderError(head.path, requestId, client, arrival.address),
-      onClosed: () => {
-        held.close()
-        this.#end(arrival)
-      },
-      // The rest of the body is discarded: a client reads its answer when it has sent all.
-      onFirstByte: () => {
-        held.release()
-        arrival.upload?.destroy()
-        arrival.unpause()
-      },
-    })
   }
 
   #readBody(arrival: Arrival, route: Route, refuse: (error: unknown) => void): void {
@@ -361,14 +335,14 @@ export class GatewayServer {
     })
   }
 
-  #renderError(path: string, requestId: string, client: ClientSource, address: () => string): RenderError {
-    const render = this.#options.renderError(path, requestId, address)
-    return (error) => {
-      const reply = render(error)
-      if (reply.status === UNAUTHORIZED && reply.isOfUpstream !== true)
-        this.#clients.noteUnauthenticated(client)
-      return reply
-    }
+  isCrowded(): boolean {
+    return this.#beganInTurn > CROWDED_TURN_REQUESTS
+  }
+
+  renderError(error: unknown, { head, requestId, client, address }: FailedRequest): FullReply {
+    const reply = this.#options.renderError(head.path, requestId, address)(error)
+    if (reply.status === UNAUTHORIZED && reply.isOfUpstream !== true) this.clients.noteUnauthenticated(client)
+    return reply
   }
 
   #refusesToBegin(route: Route, writer: ReplyWriter): boolean {
@@ -377,7 +351,7 @@ export class GatewayServer {
     return true
   }
 
-  #end({ writer, upload }: Arrival): void {
+  end({ writer, upload }: Arrival): void {
     this.#reading.delete(writer)
     if (upload !== null) this.#uploads.delete(upload)
     this.#countInFlight(-1)
@@ -387,6 +361,10 @@ export class GatewayServer {
     this.#inFlight += change
     if (this.#inFlight === 0) this.#onIdle?.()
   }
+}
+
+interface FailedRequest extends Pick<Arrival, 'requestId' | 'client' | 'address'> {
+  readonly head: Pick<CopiedHead, 'path'>
 }
 
 interface ArrivingBody {

@@ -40,6 +40,7 @@ class OpenCall implements Ticket {
   readonly requestId: string
   /** Beginning of its lines. */
   readonly identity: string
+  readonly model: string
   /** Null once called: it holds the whole call, and where the ticket is garbage in old space that would stay too. */
   written: ((error: Error | null) => void) | null
   /** The place of its admission; null before that is written. */
@@ -49,13 +50,13 @@ class OpenCall implements Ticket {
   constructor(admission: Admission, written: (error: Error | null) => void) {
     this.requestId = admission.request_id
     this.identity = printIdentity(admission)
+    this.model = admission.model
     this.written = written
   }
-
-  get line(): string {
-    return printAdmissionLine(this.identity)
-  }
 }
+
+const printAdmissions = (calls: readonly OpenCall[]): string =>
+  calls.reduce((lines, { identity }) => lines + printAdmissionLine(identity), '')
 
 /** Settlements that go into one group. */
 interface Chunk {
@@ -160,7 +161,7 @@ export class FileJournal implements Journal {
       this.#dropped += 1
       return
     }
-    const line = printSettlementLine(settlement, call?.identity)
+    const line = printSettlementLine(settlement, call)
     let chunk = this.#chunks.at(-1)
     if (chunk === undefined || chunk.text.length >= GROUP_FULL_CHARS) {
       chunk = newChunk()
@@ -254,8 +255,7 @@ export class FileJournal implements Journal {
   #write(admitted: readonly OpenCall[]): Error | null {
     if (this.#failure !== null) return this.#failure
     if (admitted.length === 0 && this.#chunks.length === 0) return null
-    let lines = ''
-    for (const call of admitted) lines += call.line
+    let lines = printAdmissions(admitted)
     let opening = admitted
     try {
       do {
@@ -318,7 +318,7 @@ export class FileJournal implements Journal {
     if (oldest.unbooked > 0 || oldest.open.size === 0) return
     const calls = [...oldest.open]
     try {
-      this.#writeGroup(calls.map(({ line }) => line).join(''), calls, undefined)
+      this.#writeGroup(printAdmissions(calls), calls, undefined)
       this.#open -= calls.length
       oldest.open.clear()
       this.#segments.removeDone()
@@ -359,7 +359,7 @@ export class FileJournal implements Journal {
       this.#reserveSpace(false)
       this.#segments.rotate()
       const calls = segments.flatMap(({ open }) => [...open])
-      if (calls.length > 0) this.#writeGroup(calls.map(({ line }) => line).join(''), calls, undefined)
+      if (calls.length > 0) this.#writeGroup(printAdmissions(calls), calls, undefined)
       this.#open -= calls.length
       const current = this.#segments.list.at(-1)
       for (const segment of segments) if (segment !== current) segment.open.clear()

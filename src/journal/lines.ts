@@ -87,13 +87,21 @@ function namesText({ account_id, key_id, model, protocol }: Names): string {
   return text
 }
 
+/** What is printed of an admission, and the model that it names. */
+export interface PrintedAdmission {
+  readonly identity: string
+  readonly model: string
+}
+
 /**
  * Prints a settlement.
- * @param admitted the call's `printIdentity`, where it has been printed: another model may have served it since
+ * @param admitted the call's, where it has been printed: another model may have served it since
  */
-export function printSettlementLine(settlement: Settlement, admitted?: string): string {
-  const isSame = admitted?.includes(`,"model":${quote(settlement.model)},`)
-  const identity = isSame ? admitted! : printIdentity(settlement)
+export function printSettlementLine(
+  settlement: Settlement,
+  admitted: PrintedAdmission | null = null,
+): string {
+  const identity = admitted?.model === settlement.model ? admitted.identity : printIdentity(settlement)
   const line = printSettlement(settlement, identity)
   return line.length <= SETTLEMENT_MAX_CHARS ? line : printSettlement(shorten(settlement), identity)
 }

@@ -50,7 +50,7 @@ export class Arbiter {
   /** Requests that come in before the arbiter opens. */
   #queue: PendingRequest[] = []
   #round: Round | null = null
-  #roundTimer: NodeJS.Timeout | null = null
+  #roundTimer: NodeJS.Timeout | undefined
   #nextRound: Round = emptyRound()
   #token = 0
   /** Number of the last message with answers; one sequence for all processes. */
@@ -209,7 +209,7 @@ export class Arbiter {
   }
 
   #decideRound(): void {
-    const pending = this.#round?.pending ?? []
+    const { pending } = this.#round!
     this.#endRound()
     for (const one of pending) this.#decide(one, true)
     this.#sendAnswers()
@@ -217,8 +217,7 @@ export class Arbiter {
   }
 
   #endRound(): void {
-    if (this.#roundTimer !== null) clearTimeout(this.#roundTimer)
-    this.#roundTimer = null
+    clearTimeout(this.#roundTimer)
     this.#round = null
   }
 }

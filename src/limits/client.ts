@@ -37,13 +37,12 @@ export class ArbiterClient {
   /** By serial number, in order. */
   readonly #waiting = new Map<number, Waiting>()
   /** Serial numbers that the leader has not been sent. */
-  #unsent: number[] = []
+  #unsent = new Set<number>()
   readonly #released = new Map<string, number>()
   /** Serial numbers that the leader has, and that no longer wait. */
   #withdrawn: number[] = []
   #isFlushComing = false
-  #sweep: NodeJS.Timeout | null = null
-  #sweptAt = 0
+  #isSweepComing = false
 
   constructor(options: ArbiterClientOptions) {
     this.#options = options
@@ -52,14 +51,13 @@ export class ArbiterClient {
   ask(request: LimitedRequest): void {
     const serial = ++this.#serial
     this.#waiting.set(serial, { request, decisions: [], since: this.#options.now() })
-    this.#unsent.push(serial)
+    this.#unsent.add(serial)
     this.#flushSoon()
     this.#sweepLater()
   }
 
-  /** Reports a released slot. Without a leader nothing is sent: the next leader gets a report of all slots held. */
+  /** Reports a released slot to the leader. A later leader gets a report of all slots held. */
   release(subject: string): void {
-    if (this.#leader === null) return
     this.#released.set(subject, (this.#released.get(subject) ?? 0) + 1)
     this.#flushSoon()
   }
@@ -70,7 +68,7 @@ export class ArbiterClient {
     this.#released.clear()
     this.#withdrawn = []
     for (const { decisions } of this.#waiting.values()) decisions.length = 0
-    this.#unsent = [...this.#waiting.keys()]
+    this.#unsent = new Set(this.#waiting.keys())
     this.#flushSoon()
   }
 
@@ -87,7 +85,7 @@ export class ArbiterClient {
     }
     const released = [...this.#released]
     const withdrawn = this.#withdrawn
-    this.#unsent = []
+    this.#unsent.clear()
     this.#withdrawn = []
     this.#released.clear()
     while (asks.length > 0 || released.length > 0 || withdrawn.length > 0)
@@ -112,7 +110,6 @@ export class ArbiterClient {
   takeAll(): LimitedRequest[] {
     const requests = [...this.#waiting.values()].map(({ request }) => request)
     this.#waiting.clear()
-    this.#unsent = []
     return requests
   }
 
@@ -126,30 +123,28 @@ export class ArbiterClient {
   }
 
   #sweepLater(): void {
-    if (this.#sweep !== null) return
-    this.#sweptAt = this.#options.now()
-    this.#sweep = setInterval(() => this.#expire(), SWEEP_INTERVAL_MS).unref()
+    if (this.#isSweepComing) return
+    this.#isSweepComing = true
+    const plannedAt = this.#options.now()
+    setTimeout(() => {
+      this.#isSweepComing = false
+      // After a pause of this process answers may lie unread: they are read before the next sweep.
+      if (this.#options.now() - plannedAt <= 2 * SWEEP_INTERVAL_MS) this.#expire()
+      if (this.#waiting.size > 0) this.#sweepLater()
+    }, SWEEP_INTERVAL_MS).unref()
   }
 
   #expire(): void {
     const now = this.#options.now()
-    const wasStopped = now - this.#sweptAt > 2 * SWEEP_INTERVAL_MS
-    this.#sweptAt = now
-    // Answers may have arrived meanwhile and lie unread: they are read before the next time.
-    if (wasStopped) return
     for (const [serial, { request, since }] of this.#waiting) {
       if (now - since < ANSWER_BOUND_MS) {
         if (now - since > SWEEP_INTERVAL_MS / 2) this.#options.onSlow()
         break
       }
       this.#waiting.delete(serial)
-      if (this.#unsent.includes(serial)) this.#unsent = this.#unsent.filter((unsent) => unsent !== serial)
-      else this.#withdrawn.push(serial)
+      if (!this.#unsent.delete(serial)) this.#withdrawn.push(serial)
       this.#options.onTimeout(request)
     }
     this.#flushSoon()
-    if (this.#waiting.size > 0 || this.#sweep === null) return
-    clearInterval(this.#sweep)
-    this.#sweep = null
   }
 }

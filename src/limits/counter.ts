@@ -41,7 +41,6 @@ export class AdmissionCounter {
 
   /** Drops what has left the window. */
   prune(now: number): void {
-    if (this.#seconds.some(({ at }) => now - at >= WINDOW_MS))
-      this.#seconds = this.#seconds.filter(({ at }) => now - at < WINDOW_MS)
+    this.#seconds = this.#seconds.filter(({ at }) => now - at < WINDOW_MS)
   }
 }

@@ -5,7 +5,6 @@
  * its own state. The process that leads already stays leader; without one the oldest process leads. Where two lead,
  * the older one stays. See docs/api-rules.md, "Rate limits".
  */
-import { performance } from 'node:perf_hooks'
 import type { LimitAnswers, LimitMessage, LimitReport } from '../../schemas/accounts/limits.ts'
 import { type Decision, LimiterState, type SubjectLimits } from '../core/limits/limiter-state.ts'
 import type { Mailbox, MailboxHandlers } from '../nats/mailbox.ts'
@@ -31,7 +30,7 @@ interface LimiterOptions {
   readonly openMailbox: (handlers: MailboxHandlers) => Mailbox
   readonly log: Pick<Log, 'debug' | 'warn'>
   /** Returns milliseconds of a monotonic clock. */
-  readonly now?: () => number
+  readonly now: () => number
 }
 
 /**
@@ -59,13 +58,13 @@ export class Limiter {
   /** Processes that have not reported yet to the leader that this process is about to be. */
   readonly #awaited = new Set<string>()
   readonly #reports = new ReportAssembler()
-  #phaseTimer: NodeJS.Timeout | null = null
+  #phaseTimer: NodeJS.Timeout | undefined
   readonly #tickTimer: NodeJS.Timeout
   #lastTickAt: number
   #hasWarned = false
   readonly #joined = Promise.withResolvers<void>()
 
-  constructor({ self, openMailbox, log, now = () => performance.now() }: LimiterOptions) {
+  constructor({ self, openMailbox, log, now }: LimiterOptions) {
     this.#self = self
     this.#now = now
     this.#log = log
@@ -213,7 +212,7 @@ export class Limiter {
   }
 
   #onAnswers({ from, number, answers }: LimitAnswers): void {
-    if (this.#mode !== 'following' || from !== this.#leader) return
+    if (from !== this.#leader) return
     this.#lastNumber = number
     for (const [serial, refusedBy, remainingRequests, resetMs, remainingConcurrency] of answers) {
       const decision = { refusedBy, remainingRequests, resetMs, remainingConcurrency }
@@ -242,11 +241,9 @@ export class Limiter {
     this.#members.update(from, leader, now)
     if (leader === this.#self) this.#arbiter.onSlots(from, held, report.heard)
     else this.#state.setSlots(from, held)
-    const led = this.#leader
     if (gone !== null && gone !== this.#self) this.#onProcessLost(gone)
     this.#settleLeader()
-    // A process that follows another leader has just reported.
-    if ((report.calls || gone === this.#self) && this.#leader === led) this.#report()
+    if (report.calls || gone === this.#self) this.#report()
     if (leader === this.#self && this.#awaited.delete(from)) this.#leadIfGathered()
   }
 
@@ -263,7 +260,8 @@ export class Limiter {
     if (!this.#members.delete(id)) return
     this.#log.debug({ process: id }, 'Lost a gateway process; released its slots')
     this.#settleLeader()
-    if (this.#awaited.delete(id)) this.#leadIfGathered()
+    this.#awaited.delete(id)
+    this.#leadIfGathered()
   }
 
   #onConnected(): void {
@@ -286,7 +284,6 @@ export class Limiter {
 
   /** Chooses the leader: processes with the same reports choose the same one. */
   #settleLeader(): void {
-    if (this.#mode === 'alone') return
     const leaders = this.#members.leaders
     if (this.#leader === this.#self) leaders.push(this.#self)
     if (leaders.length === 0) {
@@ -297,21 +294,21 @@ export class Limiter {
       this.#probe(first)
     } else if (findFirst(leaders) !== this.#self) this.#follow(findFirst(leaders))
     // The other leader receives the report and follows this one.
-    else if (leaders.length > 1) this.#report({ calls: true })
+    else if (leaders.length > 1) this.#report()
   }
 
   #follow(leader: string | null): void {
-    if (this.#mode === 'following' && this.#leader === leader) return
+    if (this.#leader === leader) return
     this.#setMode('following', leader)
     this.#report()
-    if (leader !== null) this.#joined.resolve()
+    this.#joined.resolve()
   }
 
   #gather(): void {
     this.#setMode('gathering', this.#self)
     for (const id of this.#members.ids) this.#awaited.add(id)
     this.#phaseTimer = setTimeout(() => this.#lead(), GATHER_BOUND_MS).unref()
-    this.#report({ calls: true })
+    this.#report()
     for (const id of this.#awaited) this.#probe(id)
     this.#leadIfGathered()
   }
@@ -333,16 +330,14 @@ export class Limiter {
 
   /** Changes the mode, and passes waiting requests to the place that now decides. */
   #setMode(mode: Mode, leader: string | null): void {
-    if (this.#phaseTimer !== null) clearTimeout(this.#phaseTimer)
-    this.#phaseTimer = null
+    clearTimeout(this.#phaseTimer)
     this.#awaited.clear()
     this.#log.debug({ mode, leader }, 'Changed the rate-limit mode or leader')
-    const wasLeading = this.#leader === this.#self
     const isFollowing = mode === 'following'
     this.#mode = mode
-    if (this.#leader !== leader) this.#lastNumber = 0
+    this.#lastNumber = 0
     this.#leader = leader
-    const waiting = wasLeading && leader !== this.#self ? this.#arbiter.close() : []
+    const waiting = leader === this.#self ? [] : this.#arbiter.close()
     if (isFollowing) this.#client.follow(leader)
     else {
       this.#client.follow(null)

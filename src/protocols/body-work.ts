@@ -72,7 +72,7 @@ export const withBody = (call: ChatCall, body: Buffer | null): ChatCall => ({
 export const BODY_WORK: {
   readonly [Name in BodyWorkName]: (input: BodyInputs[Name], body: Buffer) => BodyResults[Name]
 } = {
-  read: ({ reader, ...request }, body) => READERS[reader].read({ ...request, body }),
+  read: ({ reader, model, query }, body) => READERS[reader].read({ model, query, body }),
   hash: ({ method, path, query }, body) => hashRequest(method, path, query, body),
   agent({ file, knowledge }, given) {
     const request = readAgentRequest(given)

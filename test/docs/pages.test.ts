@@ -11,6 +11,7 @@ import { DEMONSTRATION_FILE } from '../../src/config/demonstration.ts'
 import { loadConfig, loadConfigFile } from '../../src/config/load.ts'
 import { newId } from '../../src/core/keys/ids.ts'
 import { findBannerModel, makeFirstCallBody } from '../../src/server/supervisor/banner.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { newPayment, paymentNotice } from '../src/postgres/payments/support.ts'
 import { newAccount, settlement, startDatabase } from '../src/postgres/support.ts'
 import { hold, settle } from '../src/postgres/tasks/support.ts'
@@ -67,6 +68,14 @@ t.test('pages are true', async (t) => {
       for (const [, script = ''] of text.matchAll(/npm run (?:-s )?([a-z:]+[a-z])/g))
         t.ok(Object.hasOwn(scripts, script), `${page}: npm run ${script}`)
     }
+  })
+
+  t.test('every metric that is named exists', async (t) => {
+    const served = await createMetrics('0', { hasStreams: true }).text()
+    const named = PAGES.flatMap((page) => readText(page).match(/\btollgate_[a-z_]+_[a-z]+(?=`)/g) ?? [])
+    const metrics = named.filter((name) => name !== 'tollgate_owner')
+    t.ok(metrics.length > 10)
+    for (const name of metrics) t.match(served, `# TYPE ${name} `, name)
   })
 
   t.test('every dependency has a reason', async (t) => {

@@ -94,17 +94,22 @@ export const AREAS: readonly Area[] = [
     name: 'tasks',
     code: [
       'schemas/tasks/task.ts',
-      'pipelines/tasks/{task,transition}.ts',
-      'pipelines/tasks/end/{charge,deadline,end-task,settlement}.ts',
+      'pipelines/tasks/transition.ts',
+      'pipelines/tasks/end/{charge,deadline,settlement}.ts',
     ],
-    tests: ['test/simulation/tasks/tasks-from-order-to-end.test.ts', 'test/pipelines/tasks/ends.test.ts'],
-    testSeconds: 120,
+    tests: [
+      'test/pipelines/tasks/rules.test.ts',
+      'test/pipelines/tasks/background-answers.test.ts',
+      'test/docs/tables.test.ts',
+      'test/simulation/tasks/tasks-from-order-to-end.test.ts',
+    ],
   },
   {
     name: 'task-work',
     code: [
+      'pipelines/tasks/task.ts',
       'pipelines/tasks/{lost,order,poll,store,submit,worker}/*.ts',
-      'pipelines/tasks/end/cancel-upstream.ts',
+      'pipelines/tasks/end/{cancel-upstream,end-task}.ts',
     ],
     tests: [
       'test/simulation/tasks/tasks-from-order-to-end.test.ts',

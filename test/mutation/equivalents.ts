@@ -251,6 +251,69 @@ const GROUPS: readonly EquivalentGroup[] = [
     mutants: [['at < this.#times.length', 'at <= this.#times.length']],
   },
   {
+    file: 'src/limits/arbiter.ts',
+    why: 'who withdraws nothing changes nothing',
+    mutants: [
+      ['withdrawn.length > 0', 'true'],
+      ['withdrawn.length > 0', 'withdrawn.length >= 0'],
+    ],
+  },
+  {
+    file: 'src/limits/arbiter.ts',
+    why: 'no serial number is a letter',
+    mutants: [['[]', '["Stryker was here"]']],
+  },
+  {
+    file: 'src/limits/arbiter.ts',
+    why: 'a number is never closed',
+    mutants: [["typeof request !== 'number'", 'true']],
+  },
+  {
+    file: 'src/limits/client.ts',
+    why: 'whoever follows a leader begins with none',
+    mutants: [['[]', '["Stryker was here"]']],
+  },
+  {
+    file: 'src/limits/client.ts',
+    why: 'serial numbers only have to differ',
+    mutants: [['++this.#serial', '--this.#serial']],
+  },
+  {
+    file: 'src/limits/client.ts',
+    why: 'a second turn, or a sweep of nothing, does nothing',
+    mutants: [
+      ['this.#isFlushComing', 'false'],
+      ['true', 'false'],
+      ['this.#waiting.size > 0', 'true'],
+      ['this.#waiting.size > 0', 'this.#waiting.size >= 0'],
+    ],
+  },
+  {
+    file: 'src/limits/client.ts',
+    why: 'a leader withdraws nothing that it has never had',
+    mutants: [['!this.#unsent.delete(serial)', 'true']],
+  },
+  {
+    file: 'src/limits/codec.ts',
+    why: 'as many rows as fit are one part either way',
+    mutants: [['rows <= MAX_LIMIT_ROWS', 'rows < MAX_LIMIT_ROWS']],
+  },
+  {
+    file: 'src/limits/counter.ts',
+    why: 'what has no time is dropped',
+    mutants: [['[]', '["Stryker was here"]']],
+  },
+  {
+    file: 'src/limits/limits.ts',
+    why: 'what is released without a leader is forgotten before there is one',
+    mutants: [["this.#mode === 'following'", 'true']],
+  },
+  {
+    file: 'src/limits/limits.ts',
+    why: 'no process is named null',
+    mutants: [['gone !== null', 'true']],
+  },
+  {
     file: 'src/credentials/wallet.ts',
     why: 'an equal estimate is as large',
     mutants: [['estimate > this.#largestEstimate', 'estimate >= this.#largestEstimate']],
@@ -312,6 +375,11 @@ const GROUPS: readonly EquivalentGroup[] = [
       ['journal.untaken > 0', 'true'],
       ['journal.untaken > 0', 'journal.untaken >= 0'],
     ],
+  },
+  {
+    file: 'pipelines/settlement/publisher.ts',
+    why: 'no batch is tried twice at one instant',
+    mutants: [['sentAt <= now', 'sentAt < now']],
   },
   {
     file: 'pipelines/settlement/publisher.ts',

@@ -90,6 +90,7 @@ class SettlerLife {
       database: books.databaseOf(process),
       onBookedRows: () => undefined,
       onMalformed: ({ line }) => void this.#world.problems.push(`malformed: ${line}`),
+      onRefused: (ids) => void this.#world.problems.push(`refused: ${ids.join()}`),
       log: { info() {}, warn() {}, error() {} },
       scheduler: process.scheduler,
     })

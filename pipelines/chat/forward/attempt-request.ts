@@ -64,7 +64,7 @@ export const chooseEncodeOptions = (
   route: Route,
   { model }: ServedModel,
   askUsage: boolean,
-): Omit<EncodeOptions, 'fetched'> => ({
+): EncodeOptions => ({
   upstreamModel: route.upstreamModel,
   outputCeiling: model.entry.max_output_tokens ?? null,
   outputLimitField: route.channel.output_limit_field,
@@ -72,6 +72,7 @@ export const chooseEncodeOptions = (
   askUsage,
   serverTools: route.channel.tools,
   otherModels: call.others.length > 0 ? nameOthersAt(call, route) : undefined,
+  fetched: NO_FILES,
 })
 
 /** @param now the beginning of the attempt, on the clock of `performance.now()` */
@@ -128,26 +129,30 @@ export class AttemptBody {
     admitted: AdmittedCall,
     route: Route,
     adapter: ProtocolAdapter,
-    options: Omit<EncodeOptions, 'fetched'>,
+    options: EncodeOptions,
     done: (encoded: EncodedRequest) => void,
   ): void {
-    const { call, request, time } = admitted
+    const { call } = admitted
     const { provider } = route.channel
     const { from: client, to: upstream } = adapter
-    const encode = (fetched: CallFileMap) => {
-      const all = { ...options, fetched }
-      // Where both speak one protocol, only places in the body change.
-      if (!route.isTranslated) done(adapter.encodeRequest(call, all))
-      else this.#work(admitted, 'encode', { client, upstream, call, options: all }, done)
+    // Where both speak one protocol, only places in the body change.
+    if (!route.isTranslated) {
+      const urls = adapter.urlsToFetch(call, provider)
+      if (urls.length === 0) return done(adapter.encodeRequest(call, options))
+      return this.#fetch(admitted, urls, (fetched) =>
+        done(adapter.encodeRequest(call, { ...options, fetched })),
+      )
     }
-    const fetch = (urls: readonly string[]) => {
-      if (urls.length === 0) return encode(NO_FILES)
-      this.#files ??= new CallFiles(this.#deps.fetchFiles)
-      const leftMs = msLeft(time, request.startedAt, performance.now())
-      this.#files.fetch(urls, leftMs, encode, this.#fail)
-    }
-    if (!route.isTranslated) fetch(adapter.urlsToFetch(call, provider))
-    else this.#work(admitted, 'urls', { client, upstream, call, provider }, fetch)
+    const encode = (fetched: CallFileMap) =>
+      this.#work(admitted, 'encode', { client, upstream, call, options: { ...options, fetched } }, done)
+    this.#work(admitted, 'urls', { client, upstream, call, provider }, (urls) =>
+      urls.length === 0 ? encode(NO_FILES) : this.#fetch(admitted, urls, encode),
+    )
+  }
+
+  #fetch({ request, time }: AdmittedCall, urls: readonly string[], done: (files: CallFileMap) => void): void {
+    this.#files ??= new CallFiles(this.#deps.fetchFiles)
+    this.#files.fetch(urls, msLeft(time, request.startedAt, performance.now()), done, this.#fail)
   }
 
   readonly #fail = (error: unknown): void =>

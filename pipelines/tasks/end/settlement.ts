@@ -51,20 +51,14 @@ type Ended = Pick<Task, 'state' | 'errorCode' | 'errorMessage' | 'endedAt' | 'de
 
 /** Returns whether the deadline ended a task of a kind without a state for that. */
 const hasRunOut = ({ state, errorCode, errorMessage, endedAt, deadlineAt }: Ended): boolean =>
-  state === 'failed' &&
-  errorCode === null &&
-  errorMessage === null &&
-  endedAt !== null &&
-  endedAt >= deadlineAt
+  state === 'failed' && errorCode === null && errorMessage === null && (endedAt ?? 0) >= deadlineAt
 
 /** Returns why a task ended; nulls if it succeeded. */
 export function readEnding(task: Ended): { code: string | null; message: string | null } {
-  const { state, errorCode, errorMessage } = task
-  if (state === 'failed' || state === 'expired' || state === 'cancelled') {
-    const [code, message] = ENDINGS[hasRunOut(task) ? 'expired' : state]
-    return { code: errorCode ?? code, message: errorMessage ?? message }
-  }
-  return state === 'refused' ? { code: errorCode, message: errorMessage } : { code: null, message: null }
+  const { state, errorCode: code, errorMessage: message } = task
+  if (state !== 'failed' && state !== 'expired' && state !== 'cancelled') return { code, message }
+  const [usualCode, usualMessage] = ENDINGS[hasRunOut(task) ? 'expired' : state]
+  return { code: code ?? usualCode, message: message ?? usualMessage }
 }
 
 /** As `readEnding`; if a client waited, with the error that it got. */

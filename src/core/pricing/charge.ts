@@ -53,7 +53,10 @@ export function chargeTokens(answer: ChargedAnswer): TokenCharge {
   const { usage: bounded, beyond } = boundUsage(used, model, call)
   // An estimate beyond its bound is no fault of the upstream.
   const faults = beyond.length === 0 || reported === null ? [] : boundUsage(reported, model, call).beyond
-  const suspect = [contradictions, ...faults].filter((fault) => fault !== '').join(', ')
+  const suspect =
+    faults.length === 0
+      ? contradictions
+      : [contradictions, ...faults].filter((fault) => fault !== '').join(', ')
   const usage =
     suspect === ''
       ? bounded

@@ -116,6 +116,7 @@ function openLimiter({ natsUrl, index }: Boot, log: Log): Limiter {
   return new Limiter({
     self,
     log,
+    now: () => performance.now(),
     openMailbox: (handlers) =>
       openMailbox({ url: natsUrl, name, log: quiet, group: LIMITS_SUBJECT, address: self }, handlers),
   })

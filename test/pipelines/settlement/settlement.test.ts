@@ -267,6 +267,8 @@ t.test('each settlement is booked once', async (t) => {
       nats: NO_NATS,
       database,
       onBooked: () => undefined,
+      onNotificationsMissed: () => undefined,
+      isAwaited: () => false,
       log: silent,
     })
     const [done, open] = [

@@ -90,6 +90,7 @@ export async function startSettlement(t: Test) {
         database,
         onBookedRows: () => undefined,
         onMalformed: (line) => void malformed.push(line),
+        onRefused: () => undefined,
         log: silent,
         ...more,
       })
@@ -137,6 +138,8 @@ async function startGateway(
     nats,
     database,
     onBooked: (booked) => void notifications.push(booked),
+    onNotificationsMissed: () => undefined,
+    isAwaited: () => false,
     log: silent,
     ...more,
   })

@@ -163,20 +163,17 @@ t.test('what no upstream reported is estimated', async (t) => {
   })
 
   t.test('tools that have a separate price: the dearest run first', async (t) => {
-    const prices = {
-      input: '0',
-      output: '0',
-      server_tool_call: '1',
-      server_tools: { web_search: '5', mcp: '0.1' },
+    const prices = { input: '0', output: '0', server_tool_call: '1' }
+    const builtInTools = ['mcp', 'code_interpreter', 'web_search'] as const
+    const estimate = (own: object, toolCallLimit: number | null) => {
+      const price = tokenPrice(pricing.parse({ unit: '1M_tokens', ...prices, server_tools: own }))!
+      return printCredits(estimateCharge(price, model, { ...call, builtInTools, toolCallLimit }, WORST))
     }
-    const price = tokenPrice(pricing.parse({ unit: '1M_tokens', ...prices }))!
-    const estimate = (builtInTools: EstimatedCall['builtInTools'], toolCallLimit: number | null) =>
-      printCredits(estimateCharge(price, model, { ...call, builtInTools, toolCallLimit }, WORST))
-    const tools = ['mcp', 'code_interpreter', 'web_search'] as const
     t.same(
-      [null, 5, 4, 3, 2, 1, 0].map((limit) => estimate(tools, limit)),
+      [null, 5, 4, 3, 2, 1, 0].map((limit) => estimate({ web_search: '5', mcp: '0.1' }, limit)),
       ['12.2', '12.1', '12', '11', '10', '5', '0'],
     )
+    t.equal(estimate({ web_search: '5' }, 2), '10', 'also where only one has a separate price')
   })
 
   t.test('links that are sound or pictures at their own prices', async (t) => {

@@ -44,6 +44,7 @@ t.test('limits hold across processes', async (t) => {
       const limiter = new Limiter({
         self,
         log: silent,
+        now: () => performance.now(),
         openMailbox(given) {
           handlers = given
           const mailbox = openMailbox(

@@ -5,6 +5,7 @@
 import t, { type Test } from 'tap'
 import {
   type LimitAsks,
+  type LimitMessage,
   type LimitReport,
   limitMessage,
   MAX_LIMIT_ROWS,
@@ -17,6 +18,7 @@ import {
   type SubjectLimits,
 } from '../../../src/core/limits/limiter-state.ts'
 import { Arbiter } from '../../../src/limits/arbiter.ts'
+import { ArbiterClient } from '../../../src/limits/client.ts'
 import { decodeMessage, ReportAssembler, splitReport } from '../../../src/limits/codec.ts'
 import { AdmissionCounter } from '../../../src/limits/counter.ts'
 import { LimitedRequest } from '../../../src/limits/limited-request.ts'
@@ -37,6 +39,21 @@ interface Asked {
   close(): void
 }
 
+const reportOf = (from: string, leader: string | null, more: Partial<LimitReport> = {}): LimitReport => ({
+  ...{
+    type: 'report',
+    from,
+    leader,
+    calls: false,
+    leaves: false,
+    gone: null,
+    heard: 0,
+    held: [],
+    admitted: [],
+  },
+  ...{ more: false, ...more },
+})
+
 /** Returns whether it was admitted; null while it waits. */
 const isAdmitted = ({ decisions }: Asked): boolean | null =>
   decisions === null ? null : decisions.every(({ refusedBy }) => refusedBy === null)
@@ -45,6 +62,7 @@ class Process {
   readonly limiter: Limiter
   readonly name: string
   readonly logged: string[] = []
+  readonly noted: object[] = []
   /** Messages that it has sent. */
   sent = 0
   /** What happens to a message from this process, or to it. */
@@ -61,11 +79,14 @@ class Process {
   constructor(service: Service, name: string) {
     this.name = name
     this.#service = service
-    const note = (_: object, message: string) => void this.logged.push(message)
+    service.names.add(name)
     this.limiter = new Limiter({
       self: name,
       now: () => service.time.now + this.aheadMs,
-      log: { debug() {}, warn: note },
+      log: {
+        debug: (details: object) => void this.noted.push(details),
+        warn: (_: object, message: string) => void this.logged.push(message),
+      },
       openMailbox: (handlers) => {
         this.#handlers = handlers
         return {
@@ -101,6 +122,11 @@ class Process {
     if (!this.isDeaf) this.#handlers.onMessage(Buffer.from(payload))
   }
 
+  /** Hears a message that the test has written. */
+  hearMessage(message: LimitMessage): void {
+    this.hear(JSON.stringify(message))
+  }
+
   learnUndelivered(to: string): void {
     if (!this.isDeaf) this.#handlers.onUndelivered(to)
   }
@@ -124,6 +150,10 @@ class Process {
 class Service {
   readonly time = new VirtualTime()
   readonly processes = new Map<string, Process>()
+  /** Of all processes that ever were. */
+  readonly names = new Set<string>()
+  /** Messages to others than those. */
+  readonly strays: string[] = []
   /** Whether the end of a process is noticed by a message that comes back. */
   isLossNoticed = true
   /** Processes that hear nothing of each other. */
@@ -150,6 +180,7 @@ class Service {
   deliver(from: Process, targets: readonly string[], payload: string): void {
     if (from.isMute) return
     from.sent += 1
+    this.strays.push(...targets.filter((to) => !this.names.has(to)))
     for (const to of targets)
       this.time.after(LATENCY_MS + from.delayMs, () => {
         if (this.areApart(from.name, to)) return
@@ -188,7 +219,7 @@ const inVirtualTime = (scenario: (t: Test, service: Service) => Promise<void>) =
     plan()
     return handle(() => cancel())
   }
-  const clear = ({ cancel }: Handle) => cancel()
+  const clear = (handle?: Handle) => handle?.cancel()
   Object.assign(globalThis, {
     setTimeout: once,
     setImmediate: (work: () => void) => once(work),
@@ -198,6 +229,8 @@ const inVirtualTime = (scenario: (t: Test, service: Service) => Promise<void>) =
   })
   try {
     await scenario(t, service)
+    t.same(service.strays, [], 'no message goes to nobody')
+    for (const { logged } of service.processes.values()) t.same(logged, [])
   } finally {
     Object.assign(globalThis, own)
   }
@@ -215,9 +248,12 @@ t.test('who leads', async (t) => {
       t.notOk(alone.hasJoined)
       await service.pass(1)
       t.ok(alone.hasJoined)
-      t.equal(alone.sent, 0)
       first.close()
       t.ok(isAdmitted(alone.ask(atOnce(1))))
+      alone.hearMessage(reportOf('b', 'b'))
+      t.equal(alone.limiter.processCount, 1, 'what it reads too late counts for nothing')
+      void alone.limiter.close()
+      t.equal(alone.sent, 0)
     }),
   )
 
@@ -241,6 +277,9 @@ t.test('who leads', async (t) => {
       await service.pass(1)
       t.same(asked.map(isAdmitted), [true, false], 'what the leader admitted before counts')
       t.match(asked[0]!.decisions, [{ refusedBy: null, remainingRequests: 0 }])
+      const { sent } = a
+      await service.pass(1_000)
+      t.equal(a.sent - sent, 1, 'it reports each second')
     }),
   )
 
@@ -248,7 +287,9 @@ t.test('who leads', async (t) => {
     'of processes that start together the oldest leads',
     inVirtualTime(async (t, service) => {
       const [c, a, b] = ['c', 'a', 'b'].map((name) => service.start(name)) as [Process, Process, Process]
-      await service.pass(310)
+      await service.pass(299)
+      t.notOk([a, b, c].some(({ hasJoined }) => hasJoined))
+      await service.pass(11)
       t.ok(isAdmitted(a.ask(atOnce(1))), 'at once')
       const asked = [b, c].map((process) => process.ask(atOnce(1)))
       await service.pass(2 * ROUND_TRIP_MS)
@@ -257,6 +298,28 @@ t.test('who leads', async (t) => {
         [a, b, c].map(({ limiter }) => limiter.processCount),
         [3, 3, 3],
       )
+      t.notMatch(JSON.stringify([b.noted, c.noted]), 'gathering', 'the others do not try')
+    }),
+  )
+
+  t.test(
+    'a process that finds no leader joins when there is one',
+    inVirtualTime(async (t, service) => {
+      service.isLossNoticed = false
+      const [a, b] = [service.start('a'), service.start('b')]
+      await service.pass(100)
+      a.kill()
+      await service.pass(1_000)
+      t.notOk(b.hasJoined)
+      await service.pass(3_000)
+      t.match(b.noted, [
+        { mode: 'joining' },
+        { mode: 'following' },
+        { process: 'a' },
+        { mode: 'gathering' },
+        {},
+      ])
+      t.ok(isAdmitted(b.ask(atOnce(1))))
     }),
   )
 
@@ -274,9 +337,12 @@ t.test('who leads', async (t) => {
         [a, b].map((process) => isAdmitted(process.ask(perMinute(3), 'rpm'))),
         [true, true],
       )
+      // The younger one is heard first.
+      await service.pass(500)
       service.areApart = () => false
-      await service.pass(1_100)
+      await service.pass(110)
       const [third, other] = [b.ask(atOnce(2)), b.ask(atOnce(1), 'other')]
+      t.same([third, other].map(isAdmitted), [null, null], 'it follows at once')
       await service.pass(ROUND_TRIP_MS)
       t.same([third, other].map(isAdmitted), [false, true], 'slots of both count')
       const decided = a.ask(atOnce(1), 'other')
@@ -298,6 +364,7 @@ t.test('processes that are lost', async (t) => {
       const [a, b, c] = await service.startAll('a', 'b', 'c')
       const held = [a.ask(atOnce(3)), b.ask(atOnce(3)), c.ask(atOnce(3))]
       a.askMany(2, perMinute(5))
+      t.equal(isAdmitted(a.ask(perMinute(2))), false)
       await service.pass(1_000)
       t.same(held.map(isAdmitted), [true, true, true])
       a.kill()
@@ -339,7 +406,7 @@ t.test('processes that are lost', async (t) => {
       const asked = [b.ask(atOnce(1)), b.ask(atOnce(1))]
       await service.pass(999)
       t.same(asked.map(isAdmitted), [null, null])
-      await service.pass(200)
+      await service.pass(1)
       t.same(asked.map(isAdmitted), [true, false])
       await service.pass(4_000)
       t.equal(b.limiter.processCount, 1)
@@ -354,9 +421,38 @@ t.test('processes that are lost', async (t) => {
       c.isMute = true
       a.kill()
       const asked = b.ask(atOnce(1))
-      await service.pass(ROUND_TRIP_MS + 490)
-      t.equal(isAdmitted(asked), null)
       await service.pass(20)
+      b.hearMessage(reportOf('c', 'a'))
+      await service.pass(ROUND_TRIP_MS + 470)
+      t.equal(isAdmitted(asked), null, 'also where one reports that has not heard of it')
+      await service.pass(20)
+      t.equal(isAdmitted(asked), true)
+    }),
+  )
+
+  t.test(
+    'but not for those that are gone',
+    inVirtualTime(async (t, service) => {
+      const [a, b, c] = await service.startAll('a', 'b', 'c')
+      for (const process of [a, c]) process.kill()
+      const asked = b.ask(atOnce(1))
+      await service.pass(5 * ROUND_TRIP_MS)
+      t.equal(isAdmitted(asked), true)
+    }),
+  )
+
+  t.test(
+    'whoever waits for a leader looks again for the one that is next',
+    inVirtualTime(async (t, service) => {
+      const [a, b, c] = await service.startAll('a', 'b', 'c')
+      for (const process of [a, b]) process.kill()
+      const asked = c.ask(atOnce(1))
+      await service.pass(LATENCY_MS)
+      service.isLossNoticed = false
+      await service.pass(50)
+      service.isLossNoticed = true
+      t.equal(c.limiter.processCount, 2)
+      await service.pass(55)
       t.equal(isAdmitted(asked), true)
     }),
   )
@@ -380,13 +476,33 @@ t.test('processes that are lost', async (t) => {
     'silence means nothing to a process that was stopped itself',
     inVirtualTime(async (t, service) => {
       const [a, b] = await service.startAll('a', 'b')
-      b.aheadMs = 60_000
-      await service.pass(600)
-      t.equal(b.limiter.processCount, 2)
       service.isLossNoticed = false
       a.kill()
-      await service.pass(4_900)
+      await service.pass(590)
+      b.aheadMs = 60_000
+      await service.pass(2_900)
+      t.equal(b.limiter.processCount, 2)
+      await service.pass(2_000)
       t.equal(b.limiter.processCount, 1, 'but later it does')
+    }),
+  )
+
+  t.test(
+    'a process is silent beyond 3 s, and was stopped beyond 2 s, to the millisecond',
+    inVirtualTime(async (t, service) => {
+      const [a, b] = await service.startAll('a', 'b')
+      service.isLossNoticed = false
+      await service.pass(300)
+      // The last that is heard of it came at 1,001, and the rounds of the other are at 2,400, 3,400 and so on.
+      a.kill()
+      await service.pass(1_000)
+      b.aheadMs = 1_000
+      await service.pass(400)
+      b.aheadMs = 601
+      await service.pass(1_000)
+      t.equal(b.limiter.processCount, 2, '3 s to the round')
+      await service.pass(1_000)
+      t.equal(b.limiter.processCount, 1)
     }),
   )
 })
@@ -451,6 +567,37 @@ t.test('requests and slots', async (t) => {
   )
 
   t.test(
+    'a slot is given back once, and only by the request that has it',
+    inVirtualTime(async (t, service) => {
+      const [a, b] = await service.startAll('a', 'b')
+      for (const process of [a, b]) {
+        const held = [process.ask(atOnce(3), 'acc', process.name), process.ask(atOnce(2), 'acc')]
+        await service.pass(ROUND_TRIP_MS)
+        const limits = { requestsPerMinute: 9, concurrency: 2 }
+        const others = [
+          ...[process.ask(perMinute(9)), process.ask(limits, process.name, 'acc')],
+          process.ask(limits, process.name, 'acc'),
+        ]
+        others[2]!.close()
+        await service.pass(LATENCY_MS)
+        for (const other of others) other.close()
+        await service.pass(3 * ROUND_TRIP_MS)
+        held[0]!.close()
+        held[0]!.close()
+        await service.pass(ROUND_TRIP_MS)
+        for (const { limiter } of [a, process])
+          t.same(
+            ['acc', process.name].map((subject) => limiter.countInFlight(subject)),
+            [1, 0],
+            process.name,
+          )
+        held[1]!.close()
+        await service.pass(ROUND_TRIP_MS)
+      }
+    }),
+  )
+
+  t.test(
     'one that is over before its decision comes gives its slot back',
     inVirtualTime(async (t, service) => {
       const [a, b] = await service.startAll('a', 'b')
@@ -489,13 +636,18 @@ t.test('requests and slots', async (t) => {
       await service.pass(ROUND_TRIP_MS)
       t.same(held.map(isAdmitted), [true, true])
       const waiting = b.ask(perMinute(4))
+      b.ask(perMinute(4)).close()
+      b.delayMs = 50
+      const doubtful = a.ask(atOnce(1))
+      t.equal(isAdmitted(doubtful), null)
       for (const process of [a, b]) process.disconnect()
-      t.equal(isAdmitted(waiting), true)
+      b.delayMs = 0
+      t.same([waiting, doubtful].map(isAdmitted), [true, false])
       t.same([a.limiter.processCount, b.limiter.processCount], [1, 1])
       t.equal(isAdmitted(b.ask(atOnce(2))), true, 'what others hold is unknown')
       t.ok(isAdmitted(a.ask(perMinute(4))))
       await service.pass(10_000)
-      for (const process of [a, b]) process.connect()
+      for (const process of [b, a]) process.connect()
       await service.pass(400)
       const after = a.askMany(3, perMinute(4))
       t.same(after.map(isAdmitted), [true, true, false])
@@ -523,11 +675,59 @@ t.test('requests and slots', async (t) => {
   )
 
   t.test(
+    'where a message ends, a request that one of its subjects refuses counts for none',
+    inVirtualTime(async (t, service) => {
+      const [, b] = await service.startAll('a', 'b')
+      const limits = perMinute(MAX_LIMIT_ROWS / 2)
+      b.ask(limits, 'acc')
+      const asked = Array.from({ length: MAX_LIMIT_ROWS / 2 }, () => b.ask(limits, 'key', 'acc'))
+      await service.pass(ROUND_TRIP_MS)
+      t.equal(
+        asked.findIndex((one) => isAdmitted(one) === false),
+        asked.length - 1,
+      )
+      const rest = [b.ask(limits, 'key'), b.ask(limits, 'key')]
+      await service.pass(ROUND_TRIP_MS)
+      t.same(rest.map(isAdmitted), [true, false])
+    }),
+  )
+
+  t.test(
+    'what only a leader says or is asked is left where another leads',
+    inVirtualTime(async (t, service) => {
+      const [a, b] = await service.startAll('a', 'b', 'c')
+      const asked = b.ask(atOnce(2))
+      b.hearMessage({ type: 'answers', from: 'c', number: 9, answers: [[1, 'requests', 0, 0, 0]] })
+      b.hearMessage({ type: 'asks', from: 'c', asks: [[7, 'acc', null, 2]], released: [], withdrawn: [] })
+      await service.pass(ROUND_TRIP_MS)
+      t.equal(isAdmitted(asked), true)
+      a.kill()
+      b.ask(perMinute(1))
+      await service.pass(5 * ROUND_TRIP_MS)
+      t.equal(isAdmitted(b.ask(atOnce(2))), true, 'one slot is free')
+    }),
+  )
+
+  t.test(
+    'a report in parts counts once it is whole',
+    inVirtualTime(async (t, service) => {
+      const [a, b] = await service.startAll('a', 'b')
+      b.ask(atOnce(2))
+      await service.pass(ROUND_TRIP_MS)
+      const count = () => ['acc', 'other'].map((subject) => a.limiter.countInFlight(subject))
+      a.hearMessage(reportOf('b', 'a', { heard: 1, held: [['other', 1]], more: true }))
+      t.same(count(), [1, 0])
+      a.hearMessage(reportOf('b', 'a', { heard: 1, held: [['acc', 1]] }))
+      t.same(count(), [1, 1])
+    }),
+  )
+
+  t.test(
     'a message that no process of this version sends is reported once',
     inVirtualTime(async (t, service) => {
       const [a] = await service.startAll('a')
       for (const payload of ['{', '[]', '{"type":"other"}']) a.hear(payload)
-      t.same(a.logged, ['Dropped malformed rate-limit message'])
+      t.same(a.logged.splice(0), ['Dropped malformed rate-limit message'])
     }),
   )
 })
@@ -549,18 +749,37 @@ t.test('what is under way meanwhile', async (t) => {
   t.test(
     'a report that was written before a grant was read takes no slot away',
     inVirtualTime(async (t, service) => {
-      const a = service.start('a')
-      await service.pass(400)
-      const b = service.start('b')
-      await service.pass(999)
+      const [first, a, b] = await service.startAll('0', 'a', 'b')
+      b.askMany(3, perMinute(9)).push(b.ask(atOnce(9), 'other'))
+      await service.pass(ROUND_TRIP_MS)
+      b.ask(atOnce(9), 'other')
+      await service.pass(ROUND_TRIP_MS)
+      // What it had heard from the former leader says nothing about this one.
+      first.kill()
+      a.ask(perMinute(9), 'another')
+      await service.pass(999 - 400 - 2 * ROUND_TRIP_MS)
       const asked = b.ask({ requestsPerMinute: 9, concurrency: 2 })
       await service.pass(ROUND_TRIP_MS)
       t.equal(isAdmitted(asked), true)
       t.equal(a.limiter.countInFlight('acc'), 1)
       await service.pass(2_000)
       t.equal(a.limiter.countInFlight('acc'), 1, 'nor does a later one count it twice')
+      t.match(a.ask(perMinute(9)).decisions, [{ remainingRequests: 9 - 5 }])
       asked.close()
       await service.pass(2_000)
+      t.equal(a.limiter.countInFlight('acc'), 0)
+    }),
+  )
+
+  t.test(
+    'a process that follows no longer has no use for what was granted',
+    inVirtualTime(async (t, service) => {
+      const [a, b] = await service.startAll('a', 'b')
+      a.delayMs = 50
+      b.ask(atOnce(2))
+      await service.pass(LATENCY_MS)
+      t.equal(a.limiter.countInFlight('acc'), 1)
+      a.hearMessage(reportOf('b', null))
       t.equal(a.limiter.countInFlight('acc'), 0)
     }),
   )
@@ -581,6 +800,20 @@ t.test('what is under way meanwhile', async (t) => {
   )
 
   t.test(
+    'a pause of 100 ms does not count as one',
+    inVirtualTime(async (t, service) => {
+      const [a, b] = await service.startAll('a', 'b')
+      service.isLossNoticed = false
+      a.kill()
+      const asked = b.ask(atOnce(1))
+      await service.pass(850)
+      b.aheadMs = 100
+      await service.pass(50)
+      t.equal(isAdmitted(asked), true)
+    }),
+  )
+
+  t.test(
     'an answer that is late makes a process look whether its leader is there',
     inVirtualTime(async (t, service) => {
       const [a, b] = await service.startAll('a', 'b')
@@ -593,6 +826,23 @@ t.test('what is under way meanwhile', async (t) => {
       t.equal(isAdmitted(asked), null)
       await service.pass(20)
       t.equal(isAdmitted(asked), true)
+    }),
+  )
+
+  t.test(
+    'one that is 50 ms old is not late',
+    inVirtualTime(async (t, service) => {
+      const [a, b] = await service.startAll('a', 'b')
+      b.ask(atOnce(9))
+      await service.pass(50)
+      a.delayMs = 500
+      b.ask(atOnce(9))
+      await service.pass(40)
+      const { sent } = b
+      await service.pass(20)
+      t.equal(b.sent, sent)
+      await service.pass(100)
+      t.equal(b.sent, sent + 1, 'but later it is')
     }),
   )
 
@@ -616,7 +866,9 @@ t.test('what is under way meanwhile', async (t) => {
       t.ok(isAdmitted(held))
       b.learnUndelivered('c')
       t.equal(b.limiter.processCount, 2)
+      const { sent } = b
       b.learnUndelivered('nobody')
+      t.equal(b.sent, sent)
       await service.pass(2 * ROUND_TRIP_MS)
       t.same(
         [a, b, c].map(({ limiter }) => limiter.processCount),
@@ -639,8 +891,8 @@ t.test('what is under way meanwhile', async (t) => {
       await service.pass(ROUND_TRIP_MS)
       t.equal(a.limiter.countInFlight('acc'), 1)
       held.close()
-      held.close()
-      t.equal(a.limiter.countInFlight('acc'), 0)
+      await service.pass(2_000)
+      t.same([a.limiter.countInFlight('acc'), b.limiter.countInFlight('acc')], [0, 0])
     }),
   )
 
@@ -666,7 +918,7 @@ t.test('what is under way meanwhile', async (t) => {
 
 t.test('the process that decides', async (t) => {
   /** An arbiter whose messages are kept. */
-  function startArbiter({ isOpen = true } = {}) {
+  function startArbiter({ isOpen = true, onDecided = (_name: string) => {} } = {}) {
     const sent: string[] = []
     const own: string[] = []
     const state = new LimiterState()
@@ -678,7 +930,11 @@ t.test('the process that decides', async (t) => {
           message.type === 'answers' ? message.answers.map(([serial, by]) => `${serial}:${by ?? 'yes'}`) : []
         sent.push([to, message.type, ...('token' in message ? [message.token] : answers)].join(' '))
       },
-      onOwnDecisions: (request, [decision]) => void own.push(`${names.get(request)} ${decision?.refusedBy}`),
+      onOwnDecisions(request, [decision]) {
+        const name = names.get(request)!
+        own.push(`${name} ${decision?.refusedBy}`)
+        onDecided(name)
+      },
     })
     if (isOpen) arbiter.open()
     const ask = (name: string, limits = atOnce(1), ...subjects: string[]) => {
@@ -722,6 +978,25 @@ t.test('the process that decides', async (t) => {
     ask('later', atOnce(9))
     t.same(own, [])
     t.same(close(), ['later'])
+  })
+
+  t.test('a request that is made at the refusal of another waits for a round of its own', async (t) => {
+    const { arbiter, ask, state, own } = startArbiter({
+      onDecided: (name) => name.length === 1 && ask(`${name} again`),
+    })
+    state.setSlots('b', new Map([['acc', 1]]))
+    for (const name of ['x', 'y', 'z']) ask(name)
+    for (const round of [1, 2, 3, 4]) arbiter.onFlushed('b', round)
+    const names = ['x', 'y', 'z', 'x again', 'y again', 'z again']
+    t.same(
+      own.slice(0, 4).sort(),
+      names
+        .slice(0, 4)
+        .map((name) => `${name} concurrency`)
+        .sort(),
+    )
+    for (const round of [5, 6]) arbiter.onFlushed('b', round)
+    t.same(own.toSorted(), names.map((name) => `${name} concurrency`).sort(), 'none is lost')
   })
 
   t.test('takes back what is withdrawn, wherever it waits', async (t) => {
@@ -784,7 +1059,38 @@ t.test('the process that decides', async (t) => {
     arbiter.onProcessLost('c')
     arbiter.onFlushed('d', 1)
     t.same(sent, ['d flush 1', 'b answers 1:concurrency'], 'also one of the next round')
+
+    const next = startArbiter()
+    next.state.setSlots('d', new Map([['acc', 1]]))
+    next.state.setSlots('e', new Map([['other', 1]]))
+    next.onAsks('b', [[1, 'acc', null, 1]])
+    next.onAsks('b', [[2, 'other', null, 1]])
+    next.arbiter.onProcessLost('e')
+    next.arbiter.onFlushed('d', 1)
+    t.equal(next.sent.at(-1), 'b answers 2:concurrency', 'nobody is left to be asked')
   })
+
+  t.test(
+    'waits 100 ms in each round',
+    inVirtualTime(async (t, service) => {
+      const { arbiter, onAsks, state, sent } = startArbiter()
+      state.setSlots(
+        'd',
+        new Map([
+          ['acc', 1],
+          ['other', 1],
+        ]),
+      )
+      onAsks('b', [[1, 'acc', null, 1]])
+      onAsks('b', [[2, 'other', null, 1]])
+      await service.pass(50)
+      arbiter.onFlushed('d', 1)
+      await service.pass(99)
+      t.same(sent, ['d flush 1', 'b answers 1:concurrency', 'd flush 2'])
+      await service.pass(1)
+      t.equal(sent.at(-1), 'b answers 2:concurrency')
+    }),
+  )
 
   t.test(
     'asks each holder but itself and the one that asks, and waits for the words of this round',
@@ -797,13 +1103,13 @@ t.test('the process that decides', async (t) => {
       arbiter.onFlushed('c', 1)
       arbiter.onFlushed('d', 0)
       arbiter.onFlushed('nobody', 1)
-      t.equal(sent.length, 2)
-      arbiter.onFlushed('d', 1)
-      t.equal(sent.at(-1), 'b answers 1:concurrency')
       ask('free', atOnce(5))
       ask('over', atOnce(1), 'alone')
       ask('full', atOnce(1), 'alone')
       t.same(own, ['free null', 'over null', 'full concurrency'], 'at once where nobody else holds a slot')
+      t.equal(sent.length, 2)
+      arbiter.onFlushed('d', 1)
+      t.equal(sent.at(-1), 'b answers 1:concurrency')
       const closed = startArbiter({ isOpen: false })
       closed.ask('closed').close()
       closed.arbiter.open()
@@ -884,6 +1190,26 @@ t.test('the process that decides', async (t) => {
   })
 })
 
+t.test(
+  'requests go out in messages that are not too long, each with whole requests',
+  inVirtualTime(async (t) => {
+    const sizes: number[] = []
+    const client = new ArbiterClient({
+      now: () => 0,
+      send: (_, { asks }) => void sizes.push(asks.length),
+      ...{ onSlow() {}, onTimeout() {} },
+    })
+    client.follow('a')
+    for (let requests = 0; requests <= MAX_LIMIT_ROWS / 2; requests++) {
+      const subjects = requests === 0 ? ['acc'] : ['key', 'acc']
+      const limited = subjects.map((subject) => ({ subject, limits: perMinute(1) }))
+      client.ask(new LimitedRequest(limited, { onDecisions() {}, onReleased() {} }))
+    }
+    client.flush()
+    t.same(sizes, [MAX_LIMIT_ROWS - 1, 2])
+  }),
+)
+
 t.test('admissions that others are to learn of', async (t) => {
   t.test('are counted by second and by who admitted them, with the age of the last', async (t) => {
     const counter = new AdmissionCounter()
@@ -940,34 +1266,37 @@ t.test('long reports come in parts', async (t) => {
     admitted: admitted.map((rows, at) => ({ by: 'one', age_ms: at, counts: listCounts(rows) })),
   })
 
-  const CASES: readonly (readonly number[])[] = [
-    [0],
-    [3, 2],
-    [MAX_LIMIT_ROWS],
-    [MAX_LIMIT_ROWS + 1],
-    [10, MAX_LIMIT_ROWS, 1],
-    [3 * MAX_LIMIT_ROWS + 5, 2 * MAX_LIMIT_ROWS + 1, 12],
+  const CASES: readonly (readonly [parts: number, ...rows: number[]])[] = [
+    [1, 0],
+    [1, 3, 2, 2],
+    [1, MAX_LIMIT_ROWS],
+    [2, MAX_LIMIT_ROWS + 1],
+    [2, 2 * MAX_LIMIT_ROWS],
+    [2, 10, MAX_LIMIT_ROWS, 1],
+    [2, MAX_LIMIT_ROWS, MAX_LIMIT_ROWS, MAX_LIMIT_ROWS],
+    [4, 3 * MAX_LIMIT_ROWS + 5, 2 * MAX_LIMIT_ROWS + 1, 12],
   ]
 
-  for (const [held = 0, ...admitted] of CASES)
+  for (const [parts, held = 0, ...admitted] of CASES)
     t.test(`${held} held, ${admitted.join(' and ') || 'none'} admitted`, async (t) => {
       const report = makeReport(held, ...admitted)
       const letters = splitReport(report).map((part) => Buffer.from(JSON.stringify(part)))
+      t.equal(letters.length, parts)
       t.ok(letters.every(({ length }) => length < MAX_PAYLOAD_BYTES))
       const read = letters.map((letter) => decodeMessage(letter) as LimitReport)
       t.same(
         read.map(({ more }) => more),
         letters.map((_, at) => at < letters.length - 1),
       )
-      const parts = new ReportAssembler()
-      const heldIn = read.map((part) => parts.add(part))
+      const assembler = new ReportAssembler()
+      const heldIn = read.map((part) => assembler.add(part))
       t.ok(heldIn.slice(0, -1).every((slots) => slots === null))
       t.same([...heldIn.at(-1)!], report.held)
       t.same(
         read.flatMap((part) => part.admitted.flatMap(({ counts }) => counts)),
         report.admitted.flatMap(({ counts }) => counts),
       )
-      t.same(parts.add({ ...makeReport(0), more: false }), new Map(), 'the next report stands for itself')
+      t.same(assembler.add({ ...makeReport(0), more: false }), new Map(), 'the next report stands for itself')
     })
 
   t.test('parts that were never finished are forgotten with their sender', async (t) => {

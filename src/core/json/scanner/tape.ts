@@ -157,7 +157,12 @@ export class Tape {
 
   /** Returns the place of the field that has this value, with its quotes. */
   readSpan(value: number): FieldSpan {
-    return { nameStart: this.readStart(value - 1) - 1, ...this.readPlace(value) }
+    const quote = this.#quote(value)
+    return {
+      nameStart: this.readStart(value - 1) - 1,
+      start: this.readStart(value) - quote,
+      end: this.readEnd(value) + quote,
+    }
   }
 
   /** Lists the fields of the whole text; if a name repeats, its last. None if the text is not an object. */
