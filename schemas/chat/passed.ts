@@ -10,12 +10,18 @@ export const MAX_INPUTS = 2048
 export const MAX_INPUT_TOKENS = 400_000
 
 const model = z.string().min(1).describe('Model id or alias.')
-const token = z.int().min(0)
+const inputText = z.string().min(1)
+const tokenList = z.array(z.int().min(0)).min(1).max(MAX_INPUT_TOKENS)
 
 export const embeddingsRequest = z.looseObject({
   model,
   input: z
-    .union([z.string(), z.array(z.string()), z.array(token), z.array(z.array(token))])
+    .union([
+      inputText,
+      z.array(inputText).min(1).max(MAX_INPUTS),
+      tokenList,
+      z.array(tokenList).min(1).max(MAX_INPUTS),
+    ])
     .describe(`A text, a list of tokens, or a list of up to ${MAX_INPUTS} of either.`),
   encoding_format: z.enum(['float', 'base64']).nullish(),
   dimensions: z.int().positive().nullish(),

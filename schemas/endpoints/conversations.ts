@@ -26,7 +26,7 @@ export const CONVERSATION_ENDPOINTS: readonly RouteDescription[] = [
     summary: 'Begin a conversation at an upstream that keeps it.',
     details: `${OWN} Where no channel that the key may use keeps conversations, it is 400.`,
     failures: [...STORED_FAILURES, 'model_not_found', 'model_not_allowed', 'request_too_large'],
-    body: { name: 'NewConversation', schema: newConversation },
+    body: { name: 'NewConversation', schema: newConversation.optional() },
     example: { items: [{ role: 'user', content: 'Hello!' }] },
     answers: [jsonAnswer('Conversation', conversation)],
   },

@@ -101,6 +101,8 @@ export const imageEditForm = z.object({
   ...fields,
   'image[]': z
     .array(file)
+    .min(1)
+    .max(REFERENCE_IMAGES_MAX)
     .describe(
       `1 to ${REFERENCE_IMAGES_MAX} files, each a part of its own: PNG, JPEG, WebP or GIF. \`image\` does as well.`,
     ),

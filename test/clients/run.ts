@@ -1,6 +1,6 @@
 /**
  * `npm run test:clients`: runs the clients of other vendors directly at a scripted upstream and through this service, checks
- * that both runs are alike and that every call is charged once, and writes the table of `docs/clients.md`.
+ * that both runs are alike and that every call is charged once, and writes the table of `report.md`.
  */
 import { FLAG, givenOptions, TEXT, UsageError } from '../../bench/harness/command-line.ts'
 import type { Teardown } from '../support/engines.ts'

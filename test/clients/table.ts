@@ -1,10 +1,10 @@
-/** The table of `docs/clients.md`: what each client was run through, and what failed. */
+/** The table of `report.md`: what each client was run through, and what failed. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { CLIENTS, type Client } from './clients.ts'
 import { listScenarios, type Scenario } from './scenarios.ts'
 
-const PAGE = fileURLToPath(new URL('../../docs/clients.md', import.meta.url))
+const PAGE = fileURLToPath(new URL('report.md', import.meta.url))
 const MARKED = /(<!-- begin: matrix -->\n)([\s\S]*)(<!-- end: matrix -->)/
 
 interface Cell {

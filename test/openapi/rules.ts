@@ -26,6 +26,7 @@ export const RULES: readonly Rule[] = [
   { status: 400, message: /^Passkeys need a browser/, why: REACHED },
   { status: 400, message: /^expires_at: is past/, why: 'what time it is' },
   { status: 400, message: /^events: .* is no event of /, why: STORED },
+  { status: 400, message: /^The text has no .* in (models|channels)\.$/s, why: OTHER_FIELD },
   { status: 400, message: /^The text has problems: correct them first/, why: OTHER_FIELD },
   { status: 400, message: /is neither an address nor a network/, why: 'addresses have many forms' },
   { status: 400, message: /^email: is not an email address/, why: 'addresses have many forms' },
@@ -67,6 +68,8 @@ export const RULES: readonly Rule[] = [
   { status: 400, message: /from and to must be given together\.$/, why: OTHER_FIELD },
   { status: 400, message: /^Field 'url' is not valid: it is required$/, why: OTHER_FIELD },
   { status: 400, message: /: (Extra inputs are not permitted|Input should be)/, why: UPSTREAM },
+  { status: 400, message: /^Unknown parameter: '/, why: UPSTREAM },
+  { status: 400, message: /^Invalid value: '.*'\. Supported values are: /s, why: UPSTREAM },
   { status: 400, message: /^Invalid 'max_output_tokens': integer below minimum value/, why: UPSTREAM },
 ]
 

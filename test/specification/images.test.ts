@@ -263,9 +263,11 @@ await section(t, 'Images', [
   statement('A request that waits longer is kept alive by a 200 in chunks', async (t, world) => {
     const client = await world.client()
     const prompt = simulate(`delay=${KEPT_ALIVE_AFTER_SECONDS * 1000 + 500}`)
-    const fine = await make(client, 'demo-image', { prompt })
+    const [fine, failed] = await Promise.all([
+      make(client, 'demo-image', { prompt }),
+      make(client, 'demo-image', { prompt: prompt.replace(']', ',outcome=fail]') }),
+    ])
     t.match(fine, { status: 200, body: { data: [{ url: /^http/ }] } })
-    const failed = await make(client, 'demo-image', { prompt: prompt.replace(']', ',outcome=fail]') })
     t.match(
       failed,
       { status: 200, body: { error: { message: String, code: String } } },
