@@ -321,6 +321,7 @@ export const OPERATION_ROUTES = {
   testChannel: ['POST', '/channels/{id}/test'],
   showInstallation: ['GET', '/installation'],
   watchCalls: ['GET', '/calls/live'],
+  watchAllCalls: ['GET', '/installation/calls/live'],
   watchInstallation: ['GET', '/installation/live'],
   applyConfiguration: ['PUT', '/configuration'],
   editConfiguration: ['POST', '/configuration/edit'],

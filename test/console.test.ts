@@ -15,7 +15,9 @@ import {
 import { makeBody, readTools, type Settings } from '../console/src/pages/playground/request.ts'
 import { printSearch, readSearch, validateTexts } from '../console/src/search.ts'
 import { printCredits } from '../schemas/money.ts'
+import { TYPED_TO_CONFIRM } from '../src/core/confirmation.ts'
 import { readText, sourceFiles } from './support/source-files.ts'
+import { readTypeScale } from './support/type-scale.ts'
 
 t.test('a key form sends what changed', async (t) => {
   // The form of a key sends what its user changed, and nothing of what only looks like its text.
@@ -78,6 +80,33 @@ t.test('a key form sends what changed', async (t) => {
       expires_at: '2026-12-02T07:00:00.000Z',
     })
   })
+})
+
+t.test('type has the sizes of the declared scale, and no others', (t) => {
+  const names = Object.keys(readTypeScale())
+  t.same(names, ['xs', 'sm', 'base', 'lg', 'xl', '2xl'])
+  const strange = sourceFiles('console').flatMap(({ path, text }) =>
+    [...text.matchAll(/\btext-(\[[^\]]*\]|xs|sm|base|lg|\d?xl)|\bfont-?size\b/gi)]
+      .filter(([, name]) => name === undefined || !names.includes(name))
+      .map(([found]) => `${path}: ${found}`),
+  )
+  t.same(strange, [])
+  const css = readText('console/src/styles.css')
+  t.notMatch(css, /font-size|\bfont:/, 'the style sheet sets none either')
+  t.end()
+})
+
+t.test('a name is typed wherever the console asks for an operation that needs one', async (t) => {
+  const operations = Object.keys(TYPED_TO_CONFIRM)
+  const senders = sourceFiles('console').filter(({ text }) =>
+    operations.some((name) => new RegExp(`request\\(\\s*'${name}'`).test(text)),
+  )
+  t.ok(senders.length > 0)
+  const unasked = senders.filter(({ text }) => !/\b(readTyped|useBalanceChange)\(/.test(text))
+  t.same(
+    unasked.map(({ path }) => path),
+    [],
+  )
 })
 
 t.test('playground builds the request', async (t) => {

@@ -12,7 +12,14 @@ import { requestEarly } from './api/client.ts'
 import { type Session, sessionQuery } from './api/session.ts'
 import { readZoneName } from './format.ts'
 import { useLanguage } from './i18n.ts'
-import { ALL_CALLS_SEARCH, CALL_SEARCH, readCallSearch, toListInput } from './pages/calls/query.ts'
+import {
+  ALL_CALLS_SEARCH,
+  CALL_SEARCH,
+  readAllCallsSearch,
+  readCallSearch,
+  toListInput,
+  toWholeListInput,
+} from './pages/calls/query.ts'
 import { printSearch, readSearch, validateTexts } from './search.ts'
 import { PageLoader } from './ui/page-loader.tsx'
 import { Shell } from './ui/shell.tsx'
@@ -212,7 +219,13 @@ const overview = createPage('/overview', () => import('./pages/overview/overview
 
 const catalog = createPage('/catalog', () => import('./pages/catalog/catalog.tsx'), 'Catalog')
 
-const allCalls = createPage('/all-calls', () => import('./pages/all-calls.tsx'), 'AllCalls', ALL_CALLS_SEARCH)
+const allCalls = createPage(
+  '/all-calls',
+  () => import('./pages/calls/calls.tsx'),
+  'AllCalls',
+  ALL_CALLS_SEARCH,
+  (_, search) => requestEarly('listAllCalls', toWholeListInput(readAllCallsSearch(search))),
+)
 
 const allPayments = createPage(
   '/payments',

@@ -71,19 +71,41 @@ export const liveCall = logRow.omit({
 })
 export type LiveCall = z.infer<typeof liveCall>
 
+/** What a stream of calls filters by. */
+const watched = {
+  key_id: z.string().optional(),
+  model: z.string().optional(),
+  status: commaList(callStatus).optional().describe('One status or several, separated by commas.'),
+}
+
 export const watchCalls = operation('watchCalls', {
   summary: 'Watch the calls of an account: an event `call` for each that ends, before it is in the call log.',
   details:
     'An event `gap` says that events are missing: read the list again. It comes first when the connection was cut, and ' +
     'when the reader is too slow. A member of an organization sees only calls made with their own keys.',
-  input: z.object({
-    account_id: z.string(),
-    key_id: z.string().optional(),
-    model: z.string().optional(),
-    status: commaList(callStatus).optional().describe('One status or several, separated by commas.'),
-  }),
+  input: z.object({ account_id: z.string(), ...watched }),
   answer: { name: 'LiveCall', schema: liveCall },
   scope: 'read',
   allows: ['owner', 'admin', 'billing', 'member'],
+  isStream: true,
+})
+
+export const liveInstallationCall = liveCall.extend({
+  key_name: z.string().nullable(),
+  account_id: z.string(),
+  account_name: z.string().nullable(),
+  channel_id: z.string().nullable().describe('null: no channel was called.'),
+})
+export type LiveInstallationCall = z.infer<typeof liveInstallationCall>
+
+export const watchAllCalls = operation('watchAllCalls', {
+  summary:
+    'Watch the calls of all accounts: an event `call` for each that ends, before it is in the call log.',
+  details:
+    'An event `gap` says that events are missing: read the list again. Names are null while PostgreSQL does not answer.',
+  input: z.object({ account_id: z.string().optional(), channel_id: z.string().optional(), ...watched }),
+  answer: { name: 'LiveInstallationCall', schema: liveInstallationCall },
+  scope: 'read',
+  allows: 'operators',
   isStream: true,
 })

@@ -47,7 +47,7 @@ export interface CommandForm {
   readonly by?: string
   /**
    * Says in one sentence what it deletes or ends, or whose calls it refuses: the command asks first. A name in braces is a field
-   * of the input, or of what `GET` answers for the same id.
+   * of the input, or of what it is about. `TYPED_TO_CONFIRM` says whether a `y` is enough.
    */
   readonly effect?: string
   /** The end of a command line, to show how; ids and required options come before it. */

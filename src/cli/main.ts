@@ -61,7 +61,7 @@ export class RealWiring implements Wiring {
   readonly #opened = new Map<string, Promise<unknown>>()
   readonly #closers: (() => unknown)[] = []
 
-  readonly confirm = askOnTerminal
+  readonly ask = askOnTerminal
   readonly untilStopped = untilStopped
 
   constructor(env: NodeJS.ProcessEnv) {

@@ -77,8 +77,8 @@ export interface Wiring {
   actor(): string
   /** Returns the base of the links that are handed out: the configured one, else the running service's. */
   publicUrl(): string
-  /** Returns the answer to a question of yes or no; null without a terminal. */
-  confirm(question: string): Promise<boolean | null>
+  /** Returns the answer to a question; null without a terminal. */
+  ask(question: string): Promise<string | null>
   /** Runs `work` until Ctrl-C, or until the output is closed. */
   untilStopped(work: (stopped: AbortSignal) => Promise<void>): Promise<void>
 }

@@ -37,7 +37,24 @@ t.test('tasks', async (t) => {
 
     await hand.press(page.getByRole('link', { name: queued }))
     await hand.press(button(drawer, 'Cancel the task'))
+    const question = page.getByRole('dialog', { name: 'Cancel the task' })
+    await hand.press(button(question, 'Cancel the task'))
     await drawer.getByText('Cancelled', { exact: true }).waitFor()
     t.equal(await stateOf(queued), 'cancelled')
+    await hand.press(button(drawer, 'Close'))
+
+    const others = [await submit('queue=60000'), await submit('queue=60000')]
+    for (const id of others) await hand.press(page.getByRole('checkbox', { name: `Select ${id}` }))
+    // One that has ended stays as it is.
+    await hand.press(page.getByRole('checkbox', { name: `Select ${made}` }))
+    const selected = page.getByRole('region', { name: 'Selected rows' })
+    await selected.getByText('3 selected').waitFor()
+    await look('tasks-selected')
+    await hand.press(button(selected, 'Cancel the tasks'))
+    const both = page.getByRole('dialog', { name: 'Cancel 2 tasks' })
+    await hand.press(button(both, 'Cancel the tasks'))
+    await page.getByText('Tasks cancelled').waitFor()
+    for (const id of others) t.equal(await stateOf(id), 'cancelled')
+    t.equal(await stateOf(made), 'succeeded')
   })
 })

@@ -1,4 +1,5 @@
 /** A session ends while a form is filled in: a sign-in over the page sends what was typed. Every form of the console. */
+import { Secret, TOTP } from 'otpauth'
 import type { ElementHandle, Locator, Page } from 'playwright-core'
 import t from 'tap'
 import { ONE_CREDIT } from '../../schemas/money.ts'
@@ -8,6 +9,7 @@ import { openShop, payAt } from '../end-to-end/payments/support.ts'
 import { post } from '../end-to-end/support.ts'
 import { inspectPage, withPage } from '../support/browser.ts'
 import { connectTo } from '../support/connections.ts'
+import { startMailServer } from '../support/mail-server.ts'
 import { type LentService, startService } from '../support/service.ts'
 import { zipOf } from '../support/zip.ts'
 import { AGENT, button, callsInLog, newOrganization, row, signIn } from './support.ts'
@@ -62,12 +64,16 @@ async function pressExpired(page: Page, send: Locator, end: () => Promise<unknow
   await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
 }
 
-/** Signs in again in the dialog over the page. */
-async function signInAgain(page: Page): Promise<void> {
+/** Signs in again in the dialog over the page. @param code of the second factor, if the user has one */
+async function signInAgain(page: Page, code?: string): Promise<void> {
   await page.unroute(API)
   const dialog = page.getByRole('dialog', { name: 'Your session has ended' })
   await dialog.getByLabel('Password').fill(PASSWORD)
   await button(dialog, 'Sign in').click()
+  if (code !== undefined) {
+    await dialog.getByLabel('One-time code').fill(code)
+    await button(dialog, 'Sign in').click()
+  }
   await dialog.waitFor({ state: 'detached' })
 }
 
@@ -501,8 +507,80 @@ t.test('forms', async (t) => {
       await signInAgain(page)
       t.match(await yaml.inputValue(), /^# typed\n/)
       await button(page, 'Apply').and(page.locator(':enabled')).waitFor()
+
+      // The form of an entry changes the text, and a question about it finds its line.
+      const open = async () => {
+        await page.goto(`${baseUrl}/console/catalog`)
+        await button(row(page, 'demo-chat').first(), 'Edit').click()
+        return page.getByRole('dialog', { name: 'demo-chat' })
+      }
+      const form = await open()
+      await form.getByLabel('Display name', { exact: true }).fill('Typed')
+      const field = (await form.getByLabel('Display name', { exact: true }).elementHandle())!
+      await pressExpired(page, button(form, 'Change the text'), user.end)
+      t.equal(await field.inputValue(), 'Typed')
+      await signInAgain(page)
+      await form.waitFor({ state: 'detached' })
+      t.match(await yaml.inputValue(), /^ +display_name: Typed$/m)
+      const add = button(page.locator('main'), 'Add a model')
+      await add.click()
+      const added = page.getByRole('dialog', { name: 'Add: Model' })
+      await added.getByLabel('Id', { exact: true }).fill('typed-model')
+      await pressExpired(page, button(added, 'Change the text'), user.end)
+      await signInAgain(page)
+      await added.waitFor({ state: 'detached' })
+      t.match(await yaml.inputValue(), /id: typed-model/)
     }),
   )
+})
+
+t.test('forms of a profile', async (t) => {
+  const mails = await startMailServer(t)
+  const service = await startService(t, {
+    config: demonstration(),
+    env: { SMTP_URL: mails.url, SMTP_FROM: 'Tollgate <noreply@example.com>' },
+  })
+  const { baseUrl } = service
+  await withPage(t, 'forms of a profile', async (page) => {
+    const user = await openSession(service, page, 'Theo')
+    const form: Form = {
+      path: '/profile',
+      fill: { 'New address': 'theo-again@example.com' },
+      submit: 'Send the link',
+      done: 'A link is on its way to theo-again@example.com.',
+    }
+    t.same(await sendExpired(page, baseUrl, form, user.end), [])
+
+    // The secret that the app has scanned stays the one that the code confirms.
+    await pressExpired(page, button(page, 'Set up one-time codes'), user.end)
+    await signInAgain(page)
+    const dialog = page.getByRole('dialog', { name: 'Set up one-time codes' })
+    const secret = ((await dialog.locator('pre').textContent()) ?? '').replaceAll(/\s/g, '')
+    const app = new TOTP({ secret: Secret.fromBase32(secret) })
+    await dialog.getByLabel('One-time code').fill(app.generate())
+    await pressExpired(page, button(dialog, 'Confirm'), user.end)
+    await signInAgain(page)
+    const shown = page.getByRole('dialog', { name: 'Recovery codes' })
+    const codes = ((await shown.locator('pre').textContent()) ?? '').split('\n')
+    await button(shown, 'Done').click()
+    await page.getByText('Recovery codes left: 10').waitFor()
+
+    // From now on the dialog asks for the second factor too.
+    await page.getByLabel('New address').fill('theo-third@example.com')
+    await pressExpired(page, button(page, 'Send the link'), user.end)
+    await signInAgain(page, codes[0])
+    await page.getByText('A link is on its way to theo-third@example.com.').waitFor()
+    await pressExpired(page, button(page, 'New recovery codes'), user.end)
+    await signInAgain(page, codes[1])
+    await shown.waitFor()
+    const [next = ''] = ((await shown.locator('pre').textContent()) ?? '').split('\n')
+    await button(shown, 'Done').click()
+    await button(page, 'Switch off').click()
+    const question = page.getByRole('dialog', { name: 'Switch off one-time codes' })
+    await pressExpired(page, button(question, 'Switch off'), user.end)
+    await signInAgain(page, next)
+    await button(page, 'Set up one-time codes').waitFor()
+  })
 })
 
 t.test('forms of payments', async (t) => {

@@ -70,6 +70,12 @@ t.test('alerts', async (t) => {
     const again = await eventually('it is sent again', () => receiver.received[1])
     t.equal(again.headers['webhook-id'], hook.headers['webhook-id'], 'the event is the same one')
     await page.keyboard.press('Escape')
+    await hand.press(page.getByRole('checkbox', { name: /^Select balance\.low, / }))
+    const selected = page.getByRole('region', { name: 'Selected rows' })
+    await selected.getByText('1 selected').waitFor()
+    await hand.press(button(selected, 'Resend'))
+    const third = await eventually('the selected one is sent again', () => receiver.received[2])
+    t.equal(third.headers['webhook-id'], hook.headers['webhook-id'])
 
     await button(row(page, receiver.url), 'Rotate secret').dblclick()
     await shown.waitFor()
@@ -79,7 +85,7 @@ t.test('alerts', async (t) => {
     t.not(next, secret)
     await hand.press(button(shown, 'Done'))
     await hand.press(button(row(page, receiver.url), 'Test'))
-    const test = await eventually('the test event', () => receiver.received[2])
+    const test = await eventually('the test event', () => receiver.received[3])
     for (const one of [secret, next])
       t.match(new Webhook(one).verify(test.body, test.headers), { type: 'webhook.test' }, 'both sign')
 

@@ -31,7 +31,10 @@ t.test('a provider', async (t) => {
     await page.getByText('Connected').waitFor()
     t.equal(await page.getByLabel('Email').inputValue(), email)
     await hand.press(button(page, 'Disconnect'))
+    const question = page.getByRole('dialog', { name: 'Disconnect Corp' })
+    await hand.press(button(question, 'Disconnect'))
     await page.getByText('This is your last way to sign in').waitFor()
+    await hand.press(button(question, 'Cancel'))
 
     await hand.press(button(page, 'Sign out'))
     await heading(page, 'Sign in to Tollgate').waitFor()

@@ -251,6 +251,11 @@ const GROUPS: readonly EquivalentGroup[] = [
     mutants: [['at < this.#times.length', 'at <= this.#times.length']],
   },
   {
+    file: 'pipelines/tasks/end/settlement.ts',
+    why: 'a response is charged by its tokens, or not at all',
+    mutants: [['charge !== null && isByTokens(charge)', 'true']],
+  },
+  {
     file: 'src/limits/arbiter.ts',
     why: 'who withdraws nothing changes nothing',
     mutants: [

@@ -8,6 +8,7 @@ import axe, { type Result } from 'axe-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import t from 'tap'
 import { launchChromium } from './launch-chromium.ts'
+import { readTypeScale } from './type-scale.ts'
 
 const SCREENSHOTS = fileURLToPath(new URL('../screenshots/', import.meta.url))
 const HEIGHT = 900
@@ -105,7 +106,8 @@ export async function addAuthenticator(page: Page): Promise<void> {
 
 /**
  * Photographs a page in both themes on a desk, on a smaller screen and on a telephone, and checks it in each theme and at each width:
- * axe finds nothing serious, and nothing sticks out at the side.
+ * axe finds nothing serious, nothing sticks out at the side, and type
+ * has the sizes of the scale.
  */
 export async function inspectPage(t: Assertions, page: Page, name: string): Promise<void> {
   for (const [colorScheme, width] of [
@@ -121,6 +123,7 @@ export async function inspectPage(t: Assertions, page: Page, name: string): Prom
     const view = `${name}-${colorScheme}-${width}`
     await takeScreenshot(page, view)
     t.same(await page.evaluate<string[]>(OVERFLOW), [], `${view}: nothing sticks out at the side`)
+    t.same(await page.evaluate<string[]>(OFF_SCALE), [], `${view}: every size of type is one of the scale`)
     if ((colorScheme === 'light') === (width === WIDE)) t.same(await barriersOf(page), [], `${view}: axe`)
   }
   await page.emulateMedia({ colorScheme: null, reducedMotion: null })
@@ -146,6 +149,21 @@ async function barriersOf(page: Page): Promise<string[]> {
         `${id}: ${help}: ${nodes.map(({ html, any }) => `${html} ${any[0]?.message ?? ''}`).join(' | ')}`,
     )
 }
+
+/** The sizes of type that the console declares, in rem. */
+const TYPE_SCALE = readTypeScale()
+
+/** Run in the page: the elements whose text has a size that the scale does not have. */
+const OFF_SCALE = `
+  [...document.querySelectorAll('body *:not(script, style)')]
+    .filter((one) =>
+      one.matches('input, select, textarea') ||
+      [...one.childNodes].some(({ nodeType, textContent }) => nodeType === Node.TEXT_NODE && textContent.trim() !== ''))
+    .filter((one) => {
+      const rem = parseFloat(getComputedStyle(one).fontSize) / parseFloat(getComputedStyle(document.documentElement).fontSize)
+      return !${JSON.stringify(Object.values(TYPE_SCALE))}.some((size) => Math.abs(size - rem) < 0.001)
+    })
+    .map((one) => getComputedStyle(one).fontSize + ' ' + one.outerHTML.slice(0, 200))`
 
 /** Run in the page: the innermost elements that make it wider than the window; empty where it fits. */
 const OVERFLOW = `

@@ -47,6 +47,7 @@ function RefundDialog({ payment, onClose }: { readonly payment: Payment; onClose
   const { sends, note, question } = useBalanceChange({
     accountId,
     change: part === null ? null : -computeReversal(reversible, part),
+    operation: 'refundPayment',
     amount,
     isFinal: true,
     title: t('Refund {amount} to the card of {account}', { amount: printMoney(amount, currency), account }),

@@ -1,6 +1,7 @@
 /** One rule for every operation that changes a balance: it says what the balance becomes, and asks before it is booked. */
 import { type ReactNode, useState } from 'react'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
+import { readTyped } from '../../../src/core/confirmation.ts'
 import { LIVE_MS, useGet } from '../api/read.ts'
 import { printExact } from '../format.ts'
 import { t } from '../i18n.ts'
@@ -19,6 +20,7 @@ interface BalanceChange {
   readonly accountId: string
   /** Null while what is typed is no amount. */
   readonly change: Credits | null
+  readonly operation: 'adjust' | 'refund' | 'refundPayment'
   /** The amount of the form: where much is at stake it is typed twice. */
   readonly amount: string
   /** True if no other entry can undo it. */
@@ -41,7 +43,7 @@ export function useBalanceChange(wanted: BalanceChange): {
   readonly note: ReactNode
   readonly question: ReactNode
 } {
-  const { accountId, change, amount, isFinal = false, title, submit, book } = wanted
+  const { accountId, change, operation, amount, isFinal = false, title, submit, book } = wanted
   // The page around the form may have just read it.
   const account = useGet('showAccount', { id: accountId }, { staleTime: LIVE_MS })
   const rules = useGet('showWalletRules', {})
@@ -90,7 +92,7 @@ export function useBalanceChange(wanted: BalanceChange): {
       <ConfirmDialog
         title={title}
         effects={effects}
-        {...((isFinal || isLarge) && { name: amount })}
+        {...((isFinal || isLarge) && { name: readTyped(operation, { amount }) })}
         submit={submit}
         sends={{ ...book, mutateAsync: confirm }}
         onClose={() => setAsking(null)}

@@ -1,5 +1,7 @@
 /** Pauses, drains and resumes a channel. The question says what that does, and is as strong as that is dangerous. */
+
 import type { ReactNode } from 'react'
+import { readTyped } from '../../../src/core/confirmation.ts'
 import { type AnswerOf, request } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
 import { printNumber } from '../format.ts'
@@ -52,7 +54,9 @@ function HoldQuestion({ id, isDrain = false, ask }: HoldQuestionProps) {
         ? t('The number of its calls in the last hour is not known.')
         : t('Calls in the last hour: {count}', { count: printNumber(data.calls_last_hour) }),
     ],
-    ...((data === undefined || orphans.length > 0) && { name: id }),
+    ...((data === undefined || orphans.length > 0) && {
+      name: readTyped(isDrain ? 'drainChannel' : 'pauseChannel', { id }),
+    }),
     submit: isDrain ? t('Drain') : t('Pause'),
   })
 }

@@ -1,5 +1,7 @@
 /** Channels of the installation, for operators: their health, and whether they take calls. */
+
 import { getRouteApi } from '@tanstack/react-router'
+import { Waypoints } from 'lucide-react'
 import { useState } from 'react'
 import { type AnswerOf, request } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
@@ -228,7 +230,7 @@ export function Channels() {
           )
         }
         columns={columns}
-        empty={t('The configuration has no channels.')}
+        empty={{ title: t('The configuration has no channels.'), icon: Waypoints, docs: 'providers.md' }}
       />
     </>
   )

@@ -70,6 +70,7 @@ function RefundDialog({ accountId, refId, cost, onDone, onClose }: RefundDialogP
   const { sends, note, question } = useBalanceChange({
     accountId,
     change: parseOrNull(values.amount),
+    operation: 'refund',
     amount: values.amount,
     title: t('Refund {amount} credits', { amount: printExact(values.amount) }),
     submit: t('Book it'),

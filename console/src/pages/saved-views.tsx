@@ -16,7 +16,7 @@ const NameDialog = lazy(async () => ({ default: (await import('../ui/name-dialog
 type View = AnswerOf<'listViews'>['data'][number]
 
 interface SavedViewsProps {
-  readonly page: 'calls' | 'usage' | 'tasks'
+  readonly page: 'calls' | 'all-calls' | 'usage' | 'tasks'
   /** The current search parameters that a view keeps. */
   readonly filters: Readonly<Record<string, string | undefined>>
 }

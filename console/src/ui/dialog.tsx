@@ -2,6 +2,7 @@
 import { Dialog as Base } from '@base-ui/react/dialog'
 import { useMutation } from '@tanstack/react-query'
 import { Children, type ReactNode, useMemo, useRef, useState } from 'react'
+import { isSameTyped } from '../../../src/core/confirmation.ts'
 import type { Changed } from '../api/read.ts'
 import { t } from '../i18n.ts'
 import { Button, type ButtonProps } from './button.tsx'
@@ -143,7 +144,7 @@ export function DialogButton({ dialog, ...button }: DialogButtonProps) {
 
 /**
  * What is asked before an operation. The question is as strong as the operation is dangerous: `effects` say what it does,
- * and a `name` has to be typed where something is destroyed or refused for customers.
+ * and a `name` has to be typed where `readTyped` names one.
  */
 export interface Question {
   readonly title: string
@@ -232,9 +233,6 @@ const Preparing = ({ onClose }: Pick<Confirms, 'onClose'>) => (
   </Dialog>
 )
 
-/** Normalizes spaces: a page shows several in a row as one, and the user types one. */
-const normalize = (text: string): string => text.normalize('NFC').replace(/\s+/g, ' ').trim()
-
 export function ConfirmDialog({
   title,
   description,
@@ -245,7 +243,7 @@ export function ConfirmDialog({
   onClose,
 }: Question & Confirms) {
   const [typed, setTyped] = useState('')
-  const isConfirmed = name === undefined || normalize(typed) === normalize(name)
+  const isConfirmed = name === undefined || isSameTyped(typed, name)
   return (
     <Dialog title={title} description={description} onClose={onClose}>
       <DialogForm

@@ -1,5 +1,6 @@
 /** What a page shows besides its tables: headings, panels, figures, facts, empty states and errors. */
 import type { ErrorComponentProps } from '@tanstack/react-router'
+import { ExternalLink, type LucideIcon } from 'lucide-react'
 import { type ReactNode, useEffect, useLayoutEffect, useState } from 'react'
 import { ApiError } from '../api/client.ts'
 import { t } from '../i18n.ts'
@@ -115,15 +116,40 @@ export const Skeleton = ({ rows = 4 }: { readonly rows?: number }) => {
   )
 }
 
-export const EmptyState = ({
-  title,
-  children,
-}: {
+export interface EmptyStateProps {
   readonly title: string
+  readonly icon?: LucideIcon
+  /** The button that fills it. */
+  readonly action?: ReactNode
+  /** The page of the documentation that explains what would be here, such as `knowledge.md`. */
+  readonly docs?: string
   readonly children?: ReactNode
-}) => (
+}
+
+/** Says that there is nothing, and what to do next. */
+export const EmptyState = ({ title, icon: Icon, action, docs, children }: EmptyStateProps) => (
   <div className="flex flex-col items-center gap-3 px-4 py-10 text-center">
+    {Icon && (
+      <span className="rounded-full bg-raised p-3 text-quiet">
+        <Icon aria-hidden size={22} />
+      </span>
+    )}
     <p className="font-medium">{title}</p>
+    {(action || docs) && (
+      <div className="flex flex-wrap items-center justify-center gap-x-4 gap-y-2">
+        {action}
+        {docs && (
+          <a
+            className="inline-flex items-center gap-1 text-accent text-sm hover:underline"
+            href={`/docs/${docs}`}
+            target="_blank"
+            rel="noreferrer"
+          >
+            {t('Read the documentation')} <ExternalLink aria-hidden size={14} />
+          </a>
+        )}
+      </div>
+    )}
     {children && <div className="w-full max-w-2xl text-left text-quiet">{children}</div>}
   </div>
 )

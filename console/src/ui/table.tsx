@@ -4,7 +4,15 @@ import { lazy, type PointerEvent, type ReactNode, Suspense, useState } from 'rea
 import { nameInZone } from '../format.ts'
 import { t } from '../i18n.ts'
 import { Button } from './button.tsx'
-import { EmptyState, Panel, type Query, QueryState } from './states.tsx'
+import {
+  SelectAll,
+  type Selection,
+  SelectionBar,
+  SelectRow,
+  type Selects,
+  useSelection,
+} from './selection.tsx'
+import { EmptyState, type EmptyStateProps, Panel, type Query, QueryState } from './states.tsx'
 import {
   AS_GIVEN,
   arrange,
@@ -46,6 +54,8 @@ interface TableProps<Row> {
   readonly rows: readonly Row[]
   /** True if its reader may lay it out. */
   readonly isAdjustable?: boolean
+  /** Given if rows can be selected. */
+  readonly selection?: Selection<Row>
 }
 
 const readId = <Row,>(row: Row): string => String((row as { id: string | number }).id)
@@ -76,6 +86,7 @@ export function Grid<Row>({
   rows,
   toKey = readId,
   isAdjustable = false,
+  selection,
   unseen,
 }: GridProps<Row>) {
   const layout = useLayout(caption)
@@ -102,6 +113,11 @@ export function Grid<Row>({
       <caption className="sr-only">{caption}</caption>
       <thead className="text-quiet text-xs">
         <tr>
+          {selection !== undefined && (
+            <td className={`${HEAD} w-10 pl-3`}>
+              <SelectAll selection={selection} />
+            </td>
+          )}
           {columns.map(({ name, isNumber, isTime, place, width }) => (
             <th
               key={name}
@@ -126,8 +142,13 @@ export function Grid<Row>({
         {rows.map((row) => (
           <tr
             key={toKey(row)}
-            className={`relative border-line border-b transition-colors last:border-0 hover:bg-raised has-[a[aria-current=page]]:bg-accent-wash ${unseen === undefined ? '' : isCompact ? 'h-8' : 'h-10'}`}
+            className={`relative border-line border-b transition-colors last:border-0 hover:bg-raised has-[a[aria-current=page]]:bg-accent-wash has-[td>input:checked]:bg-accent-wash ${unseen === undefined ? '' : isCompact ? 'h-8' : 'h-10'}`}
           >
+            {selection !== undefined && (
+              <td className="pl-3">
+                <SelectRow selection={selection} row={row} />
+              </td>
+            )}
             {columns.map(({ name, isNumber, isText, place, cell }) => (
               <td
                 key={name}
@@ -250,8 +271,10 @@ interface ListPanelProps<Row> {
   readonly columns: readonly Column<Row>[]
   /** Returns what tells rows apart; default: the id. */
   toKey?(row: Row): string
-  /** Shown if there are no rows: a text, and below it what would add one. */
-  readonly empty: string | null
+  /** Given if rows can be selected. */
+  readonly selects?: Selects<Row>
+  /** Shown if there are no rows: a text, with what would add one below it, or more. */
+  readonly empty: string | EmptyStateProps | null
   readonly children?: ReactNode
   /** At the end of the panel. */
   readonly foot?: ReactNode
@@ -267,15 +290,28 @@ export function ListPanel<Row>(props: ListPanelProps<Row>) {
     empty,
     children,
     foot,
+    selects,
     ...table
   } = props
+  const selection = useSelection(rows, table.toKey ?? readId, selects?.name ?? readId)
   return (
     <Panel title={title}>
       <QueryState query={list} />
       {!list.isPending && !list.error && rows.length === 0 && empty !== null && (
-        <EmptyState title={empty}>{children}</EmptyState>
+        <EmptyState {...(typeof empty === 'string' ? { title: empty } : empty)}>{children}</EmptyState>
       )}
-      {rows.length > 0 && <Table {...table} caption={caption} rows={rows} isAdjustable />}
+      {selects !== undefined && selection.rows.length > 0 && (
+        <SelectionBar selection={selection} selects={selects} />
+      )}
+      {rows.length > 0 && (
+        <Table
+          {...table}
+          caption={caption}
+          rows={rows}
+          isAdjustable
+          selection={selects === undefined ? undefined : selection}
+        />
+      )}
       {list.hasNextPage && (
         <div className="border-line border-t p-3 text-center">
           <Button isBusy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage?.()}>

@@ -1,7 +1,10 @@
 /** Operations that watch the installation and the calls of an account, from what the processes publish. */
 
 import {
+  bufferTime,
   concat,
+  concatAll,
+  concatMap,
   defer,
   exhaustMap,
   filter,
@@ -21,7 +24,7 @@ import { Failure } from '../../../schemas/failure.ts'
 import * as operations from '../../../schemas/management/live.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { listVisibleKeys } from '../calls/calls.ts'
-import { implementWith } from '../operation.ts'
+import { implementWith, type ReadContext } from '../operation.ts'
 import { printInstant } from '../shapes.ts'
 import type { LiveEvent } from './events.ts'
 import { sumReports } from './installation.ts'
@@ -78,21 +81,23 @@ export const watchOverviews = (published: Published): Observable<operations.Over
     return merge(counted, ticks)
   }).pipe(share())
 
-/** Returns the call as it is shown; the schema of the answer takes what the stream gives. */
-const toLiveCall = (call: Settlement): operations.LiveCall => {
-  const shown = SETTLED_COLUMNS.map((name) => {
-    const value = call[name]
-    const { kind } = findColumn(name)
-    if (kind === 'instant' && value !== null) return [name, printInstant(Number(value))]
-    return [name, kind === 'credits' && value !== null ? printCredits(BigInt(String(value))) : value]
-  })
-  return operations.liveCall.parse(Object.fromEntries(shown))
-}
+/** Returns the call with all of its columns, as rows show them. */
+const toShown = (call: Settlement) =>
+  Object.fromEntries(
+    SETTLED_COLUMNS.map((name) => {
+      const value = call[name]
+      const { kind } = findColumn(name)
+      if (kind === 'instant' && value !== null) return [name, printInstant(Number(value))]
+      return [name, kind === 'credits' && value !== null ? printCredits(BigInt(String(value))) : value]
+    }),
+  )
 
 const GAP: LiveEvent = { name: 'gap', data: {} }
 
 interface CallFilter {
-  readonly accountId: string
+  /** Undefined: of every account. */
+  readonly accountId: string | undefined
+  readonly channelId?: string | undefined
   readonly keyIds: readonly string[] | null
   readonly model: string | undefined
   /** None: every one. */
@@ -101,6 +106,7 @@ interface CallFilter {
 
 const filterCalls = ({
   accountId,
+  channelId,
   keyIds,
   model,
   statuses,
@@ -108,11 +114,33 @@ const filterCalls = ({
   filter(
     (call) =>
       call === null ||
-      (call.account_id === accountId &&
+      ((accountId === undefined || call.account_id === accountId) &&
+        (channelId === undefined || call.channel_id === channelId) &&
         (keyIds === null || keyIds.includes(call.key_id)) &&
         (model === undefined || call.model === model) &&
         (statuses.length === 0 || statuses.includes(call.status))),
   )
+
+const NAMES_MS = 200
+
+/** Adds the names of accounts and keys, which are read for many calls together. Without PostgreSQL they are null. */
+const withNames = ({ accounts, keys }: ReadContext['database']) =>
+  concatMap(async (calls: readonly SettledCall[]): Promise<LiveEvent[]> => {
+    const settled = calls.filter((call) => call !== null)
+    const [accountNames, namedKeys] = await Promise.all([
+      accounts.readNames([...new Set(settled.map(({ account_id }) => account_id))]),
+      keys.readNamed([...new Set(settled.map(({ key_id }) => key_id))]),
+    ]).catch(() => [new Map(), new Map()] as const)
+    return calls.map((call) => {
+      if (call === null) return GAP
+      const data = operations.liveInstallationCall.parse({
+        ...toShown(call),
+        key_name: namedKeys.get(call.key_id)?.name ?? null,
+        account_name: accountNames.get(call.account_id) ?? null,
+      })
+      return { name: 'call', data }
+    })
+  })
 
 const implement = implementWith<LiveServices>()
 
@@ -134,9 +162,27 @@ export const liveStreams = [
       const keyIds = await listVisibleKeys(context, accountId, key_id)
       const calls = settledCalls.pipe(
         filterCalls({ accountId, keyIds, model, statuses }),
-        map((call): LiveEvent => (call === null ? GAP : { name: 'call', data: toLiveCall(call) })),
+        map(
+          (call): LiveEvent =>
+            call === null ? GAP : { name: 'call', data: operations.liveCall.parse(toShown(call)) },
+        ),
       )
       return context.isContinued ? concat(of(GAP), calls) : calls
+    },
+  ),
+  implementStream<LiveServices, typeof operations.watchAllCalls>(
+    operations.watchAllCalls,
+    async ({ database, isContinued }, input, { settledCalls }) => {
+      const { account_id: accountId, channel_id: channelId, key_id, model, status: statuses = [] } = input
+      const keyIds = key_id === undefined ? null : [key_id]
+      const calls = settledCalls.pipe(
+        filterCalls({ accountId, channelId, keyIds, model, statuses }),
+        bufferTime(NAMES_MS),
+        filter((some) => some.length > 0),
+        withNames(database),
+        concatAll(),
+      )
+      return isContinued ? concat(of(GAP), calls) : calls
     },
   ),
 ]

@@ -93,7 +93,12 @@ export const unpublishAgent = operation('unpublishAgent', {
   summary: 'Refuse the keys of an agent until it is published again.',
   input: z.object({ id }),
   answer: { name: 'UnpublishedAgent', schema: agentSchema },
-  commands: [{ words: 'agent unpublish' }],
+  commands: [
+    {
+      words: 'agent unpublish',
+      effect: 'This would refuse the calls of the agent {name} ({id}) until it is published again',
+    },
+  ],
 })
 
 export const deleteAgent = operation('deleteAgent', {

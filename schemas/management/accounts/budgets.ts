@@ -84,7 +84,7 @@ export const deleteBudget = operation('deleteBudget', {
   commands: [
     {
       words: 'budget delete',
-      effect: 'This would delete the budget {id}, which then no longer limits what is spent',
+      effect: 'This would delete the budget {id} of {name}, which then no longer limits what is spent',
     },
   ],
 })

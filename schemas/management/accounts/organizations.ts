@@ -85,7 +85,8 @@ export const removeMember = operation('removeMember', {
     {
       words: 'member remove',
       names,
-      effect: 'This would remove {member_id} from {account_id} and revoke the keys issued to that member',
+      effect:
+        'This would remove {name} ({member_id}) from {account_id} and revoke the keys issued to that member',
       example: '--account acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN',
     },
   ],

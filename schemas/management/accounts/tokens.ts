@@ -109,7 +109,7 @@ export const revokeInstallationToken = operation('revokeInstallationToken', {
     {
       words: 'token revoke',
       summary: 'Revoke a management token immediately.',
-      effect: 'This would revoke the token {id} for good, and programs that use it would be refused',
+      effect: 'This would revoke the token {name} ({id}) for good, and programs that use it would be refused',
       nulls,
     },
   ],

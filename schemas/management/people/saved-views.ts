@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { MAX_NAME_CHARS } from '../../accounts/account.ts'
 import { operation, toListSchema } from '../operation.ts'
 
-const page = z.enum(['calls', 'usage', 'tasks'])
+const page = z.enum(['calls', 'all-calls', 'usage', 'tasks'])
 const name = z.string().trim().min(1).max(MAX_NAME_CHARS)
 const query = z.string().max(2_000).describe('Search parameters of the page.')
 

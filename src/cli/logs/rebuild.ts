@@ -40,7 +40,7 @@ export function addRebuild(program: Command, { wiring, output }: Context): void 
   async function confirmDeletion({ calls, cost, accounts }: UnbookedSum): Promise<void> {
     const what = `${printCount(calls, 'call')} of ${printCount(accounts.length, 'account')}, which cost ${cost} credits`
     const loss = `Only the call log has ${what}. They would be deleted for good`
-    await assertAgreed(wiring, loss, 'Add --yes to delete them.')
+    await assertAgreed(wiring, loss, { remedy: 'Add --yes to delete them.' })
   }
   program
     .group('logs')

@@ -3,10 +3,11 @@ import { Argument, Option } from 'commander'
 import { Failure } from '../../../schemas/failure.ts'
 import { OPERATIONS } from '../../../schemas/management/index.ts'
 import type { CommandForm, Operation } from '../../../schemas/management/operation.ts'
+import { TYPED_TO_CONFIRM } from '../../core/confirmation.ts'
 import { assertAgreed } from '../confirm.ts'
 import { type Answer, answerRecord, answerTable, type Command, type Context } from '../context.ts'
 import { type Json, type JsonObject, printable } from '../output.ts'
-import { EXTRAS, type Extra } from './extras.ts'
+import { type Effect, EXTRAS, type Extra } from './extras.ts'
 import {
   describeOption,
   describeValue,
@@ -118,7 +119,13 @@ function addCommand(command: Command, variants: readonly Variant[], context: Con
     const wrong = extra.refuse?.(input, raw)
     if (wrong !== undefined && wrong !== null) command.error(`error: ${wrong}`)
     const effect = raw.yes ? null : await describeEffect(variant, extra, input, context)
-    if (effect !== null) await assertAgreed(context.wiring, effect)
+    if (effect !== null) {
+      const field = findTypedField(variant.operation)
+      const known: Input = { ...input, ...effect.subject }
+      await assertAgreed(context.wiring, effect.text, {
+        typed: field === undefined ? null : printable(String(known[field])),
+      })
+    }
     const prepared = { ...input, ...(await extra.prepare?.(input, raw, context)) }
     try {
       const { runOperation } = await import('./run.ts')
@@ -202,19 +209,35 @@ async function describeEffect(
   extra: Extra,
   input: Input,
   context: Context,
-): Promise<string | null> {
+): Promise<Effect | null> {
   if (extra.effect !== undefined) return extra.effect(input, context)
   if (effect === undefined) return null
-  let known = input
-  if ([...effect.matchAll(FIELD_PATTERN)].some(([, name = '']) => !(name in input))) {
-    const path = operation.path.replace(/(\{id\}).*/, '$1')
-    const show = OPERATIONS.find((other) => other.method === 'GET' && other.path === path)!
-    const { runOperation } = await import('./run.ts')
-    const subject = await runOperation(show, { id: input.id }, context)
-    known = { ...(extra.shape?.(subject) ?? subject), ...input }
-  }
-  return effect.replace(FIELD_PATTERN, (_, name: string) => printable(String(known[name])))
+  const typed = findTypedField(operation)
+  const named = [...effect.matchAll(FIELD_PATTERN)].map(([, name = '']) => name)
+  const isKnown = [...named, ...(typed === undefined ? [] : [typed])].every((name) => name in input)
+  const subject = isKnown ? {} : await readSubject(operation, extra, input, context)
+  const known: Input = { ...subject, ...input }
+  return { text: effect.replace(FIELD_PATTERN, (_, name: string) => printable(String(known[name]))), subject }
 }
+
+/** Reads what an operation is about. */
+async function readSubject(
+  operation: Operation,
+  extra: Extra,
+  input: Input,
+  context: Context,
+): Promise<object> {
+  if (extra.subject !== undefined) return extra.subject(input, context)
+  const path = operation.path.replace(/(\{id\}).*/, '$1')
+  const show = OPERATIONS.find((other) => other.method === 'GET' && other.path === path)!
+  const { runOperation } = await import('./run.ts')
+  const subject = await runOperation(show, { id: input.id }, context)
+  return extra.shape?.(subject) ?? subject
+}
+
+/** Returns the field that is typed to confirm the operation; undefined if a yes is enough. */
+const findTypedField = ({ name }: Operation): string | undefined =>
+  (TYPED_TO_CONFIRM as Readonly<Record<string, string>>)[name]
 
 /** Shows an answer: a list as a table, all else field by field. */
 function present(

@@ -8,6 +8,7 @@ import type { showAgent } from '../../../schemas/management/accounts/agents.ts'
 import { importLog } from '../../../schemas/management/call-log.ts'
 import { USAGE_MAX_ROWS } from '../../../schemas/management/calls/usage.ts'
 import { showChannelImpact } from '../../../schemas/management/health.ts'
+import { showWebhook } from '../../../schemas/management/notifications/webhooks.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { showPayment } from '../../../schemas/management/payments/payments.ts'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
@@ -25,7 +26,7 @@ import {
 } from '../../core/payments/price.ts'
 import { FileProblems, findAgentConfig, requireConfig } from '../config/config.ts'
 import type { Answer, Context } from '../context.ts'
-import { type JsonObject, printCount } from '../output.ts'
+import { type JsonObject, printable, printCount } from '../output.ts'
 import type { Input } from './run.ts'
 import { printAudit, printUsage } from './texts.ts'
 
@@ -35,6 +36,13 @@ const MAX_AGENT_FILE_BYTES = 256 * 1024
 // biome-ignore lint/suspicious/noExplicitAny: one table holds the extras of all operations, each with another input and answer.
 type Any = any
 
+/** What a command would do. */
+export interface Effect {
+  readonly text: string
+  /** Fields that are typed to confirm it, besides those of the input. */
+  readonly subject?: object
+}
+
 export interface Extra {
   /** Comes after the options in the help. */
   readonly help?: string
@@ -42,7 +50,9 @@ export interface Extra {
   /** Returns why the input is wrong usage; null if it is right. */
   readonly refuse?: (input: Any, options: Any) => string | null
   /** Replaces the `effect` of the form. Returns null if there is nothing to ask. */
-  readonly effect?: (input: Any, context: Context) => Promise<string | null>
+  readonly effect?: (input: Any, context: Context) => Promise<Effect | null>
+  /** Reads what the operation is about, where no `GET` answers it by the same id. */
+  readonly subject?: (input: Any, context: Context) => Promise<object>
   /** Returns what is added to the input. */
   readonly prepare?: (
     input: Any,
@@ -68,7 +78,11 @@ const confirmChange = (describe: (input: Any, amount: Credits) => string, readCh
     if (amount === 0n) return null
     const limit = requireConfig(context.wiring, 'all but channels').wallet.confirm_above
     if ((amount < 0n ? -amount : amount) <= limit) return null
-    return `This would ${describe(input, amount)}, which is more than wallet.confirm_above (${printCredits(limit)})`
+    const printed = printCredits(amount)
+    return {
+      text: `This would ${describe(input, amount)}, which is more than wallet.confirm_above (${printCredits(limit)})`,
+      subject: { amount: printed, credit: printed },
+    }
   },
 })
 
@@ -82,16 +96,20 @@ const readRefund: ReadChange = async ({ id, ref, amount }, context) => {
 }
 
 /** Says what the refund of a payment pays back and takes; null if there is nothing to refund. */
-async function describeRefund({ id, amount }: Any, context: Context): Promise<string | null> {
+async function describeRefund({ id, amount }: Any, context: Context): Promise<Effect | null> {
   const { runOperation } = await import('./run.ts')
   const payment = (await runOperation(showPayment, { id }, context)) as AnswerOf<typeof showPayment>
   const { currency, account_id, state } = payment
   const reversible = readShownPayment(payment)
   const part = amount === undefined ? countRefundable(reversible) : parsePrice(amount, currency)
   if (part === null || part === 0n || state !== 'paid') return null
-  const price = `${printPrice({ amount: part, currency })} ${currency.toUpperCase()}`
+  const printed = printPrice({ amount: part, currency })
+  const price = `${printed} ${currency.toUpperCase()}`
   const taken = printCredits(computeReversal(reversible, part))
-  return `This would pay ${price} back to the card, for good, and take ${taken} credits from ${account_id}`
+  return {
+    text: `This would pay ${price} back to the card, for good, and take ${taken} credits from ${account_id}`,
+    subject: { amount: printed },
+  }
 }
 
 const findOrganization = async ({ id }: { id: string }, _: unknown, { wiring }: Context): Promise<Input> => ({
@@ -153,7 +171,9 @@ const confirmHold = (word: string): Extra => ({
     const orphans = impact.orphaned_models as string[]
     if (orphans.length === 0) return null
     const calls = impact.calls_last_hour === null ? 'an unknown number of' : String(impact.calls_last_hour)
-    return `To ${word} ${id} would leave ${orphans.join(', ')} without a channel; it had ${calls} calls in the last hour`
+    return {
+      text: `To ${word} ${id} would leave ${orphans.join(', ')} without a channel; it had ${calls} calls in the last hour`,
+    }
   },
 })
 
@@ -175,9 +195,8 @@ export const EXTRAS: Readonly<Record<string, Extra>> = {
       if (dry_run) return null
       const { runOperation } = await import('./run.ts')
       const { calls, cost } = await runOperation(importLog, { dry_run: true }, context)
-      return calls === 0
-        ? null
-        : `${printCount(Number(calls), 'call')} would be charged, ${cost} credits in all`
+      if (calls === 0) return null
+      return { text: `${printCount(Number(calls), 'call')} would be charged, ${cost} credits in all` }
     },
     help: `
 The log is a copy of PostgreSQL. It has calls that PostgreSQL lacks only if PostgreSQL lost committed data, such as
@@ -198,8 +217,36 @@ until then the log has the booked calls twice.`,
   'key forget': {
     options: () => [new Option('--all', 'Of every key of every account (required)').makeOptionMandatory()],
   },
+  'key update': {
+    async effect({ id, enabled }, context) {
+      if (enabled !== false) return null
+      const { name } = await (await context.wiring.database()).keys.show(id)
+      return {
+        text: `This would refuse the calls of the key ${printable(name)} (${id}) until it is enabled again`,
+      }
+    },
+  },
   'key approve': { prepare: findOrganization },
   'key deny': { prepare: findOrganization },
+  'member remove': {
+    async subject({ member_id }, { wiring }) {
+      const { account } = await (await wiring.database()).accounts.show(member_id)
+      return { name: account.name }
+    },
+  },
+  'token revoke': {
+    subject: async ({ id }, { wiring }) => (await wiring.database()).managementTokens.show(id),
+  },
+  'budget delete': {
+    subject: async ({ id }, { wiring }) => (await wiring.database()).budgets.show(id),
+  },
+  'webhook delete': {
+    async subject({ id }, context) {
+      const { runOperation } = await import('./run.ts')
+      const endpoint = (await runOperation(showWebhook, { id }, context)) as AnswerOf<typeof showWebhook>
+      return { ...endpoint, host: new URL(endpoint.url).host }
+    },
+  },
   'budget set': {
     refuse: ({ key_id, member_id }) =>
       key_id !== undefined && member_id !== undefined ? '--key and --member do not go together' : null,

@@ -1,7 +1,7 @@
 /** Live data: operators watch the installation, customers their calls as they end. */
 import t from 'tap'
 import { COLLECTION_LIMITS } from '../../../schemas/collection-limits.ts'
-import type { LiveCall, Overview } from '../../../schemas/management/live.ts'
+import type { LiveInstallationCall, Overview } from '../../../schemas/management/live.ts'
 import { eventually, until } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { MANAGE, type ManageClient, signIn } from '../../support/manage.ts'
@@ -10,7 +10,7 @@ import { testConfig } from '../../support/service.ts'
 interface LiveEvent {
   readonly name: string
   /** An overview or a call, by the name; empty for a gap. */
-  readonly data: Partial<Overview & LiveCall>
+  readonly data: Partial<Overview & LiveInstallationCall>
 }
 
 t.test('live data', async (t) => {
@@ -95,6 +95,31 @@ t.test('live data', async (t) => {
       settlement_lag_seconds: Number,
     })
     t.equal((await owner.send('GET', '/installation/live')).status, 403)
+  })
+
+  await t.test('operators watch the calls of all accounts, with their names', async (t) => {
+    const other = await service.newKey('1000')
+    const all = await watch(t, operator, '/installation/calls/live')
+    const [ofAccount, ofChannel, ofKey] = await Promise.all(
+      [`account_id=${accountId}`, 'channel_id=none', `key_id=${other.keyId}`].map((filter) =>
+        watch(t, operator, `/installation/calls/live?${filter}`),
+      ),
+    )
+    await call()
+    await service.chat(other.key, { model: 'fast', messages: [{ role: 'user', content: 'Hi' }] })
+    const find = (events: readonly LiveEvent[], account: string) =>
+      events.find(({ data }) => data.account_id === account)
+    const seen = await eventually('the call of an account', () => find(all.events, accountId))
+    t.match(seen, { name: 'call', data: { account_name: 'test', key_name: 'test', channel_id: String } })
+    await eventually('the call of another', () => find(all.events, other.accountId))
+    await eventually('the call of the filtered account', () => find(ofAccount!.events, accountId))
+    await eventually('the call of the filtered key', () => find(ofKey!.events, other.accountId))
+    t.equal(find(ofAccount!.events, other.accountId), undefined)
+    t.equal(find(ofKey!.events, accountId), undefined)
+    t.same(ofChannel!.events, [])
+    const again = await watch(t, operator, '/installation/calls/live', { 'last-event-id': '7' })
+    await eventually('the gap', () => again.events.find(({ name }) => name === 'gap'))
+    t.equal((await owner.send('GET', '/installation/calls/live')).status, 403)
   })
 
   await t.test('a session and an account have only so many streams', async (t) => {

@@ -271,9 +271,9 @@ t.test('calls that only the log has', async (t) => {
       const wiring = {
         ...noEngines,
         books: async () => ({ database, callLog }),
-        confirm: async (question: string) => {
+        ask: async (question: string) => {
           asked.push(question)
-          return false
+          return 'n'
         },
       }
       const shown = await command(['wallet', 'import-log'], wiring)

@@ -206,7 +206,7 @@ export const listAuditedCommands = ({ actor, agentFile }: AuditedOptions): reado
       },
     ],
   ],
-  ['key update {lap} --disable', {}, () => [{ action: 'key.disable', after: { enabled: false } }]],
+  ['key update {lap} --disable --yes', {}, () => [{ action: 'key.disable', after: { enabled: false } }]],
   ['key update {lap} --enable', {}, () => [{ action: 'key.enable', after: { enabled: true } }]],
   [
     'key update {desk} --spend-cap 20',
@@ -232,7 +232,7 @@ export const listAuditedCommands = ({ actor, agentFile }: AuditedOptions): reado
       { action: 'key.revoke', subject_id: ids.desk, before: { revoked_at: null } },
     ],
   ],
-  ['agent unpublish {agent}', {}, () => [{ action: 'agent.unpublish', after: { state: 'draft' } }]],
+  ['agent unpublish {agent} --yes', {}, () => [{ action: 'agent.unpublish', after: { state: 'draft' } }]],
   ['agent delete {agent} --yes', {}, () => [{ action: 'agent.delete', after: { state: 'deleted' } }]],
   [
     'kb create --account {org} --name Facts',

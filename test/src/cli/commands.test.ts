@@ -71,7 +71,7 @@ t.test('answers in json', async (t) => {
   }
   const wiring = wiringOn(database, config, {
     books: async () => ({ database, callLog: callLog as CallLog }),
-    confirm: async () => null,
+    ask: async () => null,
   })
   const { json, refused, text } = commandsOn(wiring)
 
@@ -198,6 +198,7 @@ t.test('answers in json', async (t) => {
       '--expires',
       'never',
       '--disable',
+      '--yes',
       '--account-logs',
       'off',
       '--name',
@@ -380,19 +381,19 @@ t.test('large amounts and unknown names are refused', async (t) => {
       { id: 'sonata-small', pricing },
     ],
   }
-  const wiring = wiringOn(database, config, { confirm: async () => null })
+  const wiring = wiringOn(database, config, { ask: async () => null })
   const { json, refused, text } = commandsOn(wiring)
   const account = (await json('account', 'create', '--name', 'Acme')).id as string
   const balance = async () => (await json('wallet', 'show', account)).balance
 
   /** On a terminal whose user answers so. */
-  function answering(answer: boolean) {
+  function answering(answer: string) {
     const asked: string[] = []
-    const confirm = async (question: string) => {
+    const ask = async (question: string) => {
       asked.push(question)
       return answer
     }
-    return { asked, wiring: { ...wiring, confirm } }
+    return { asked, wiring: { ...wiring, ask } }
   }
 
   t.test('a large change asks on a terminal, and needs --yes without one', async (t) => {
@@ -414,14 +415,18 @@ t.test('large amounts and unknown names are refused', async (t) => {
         words.join(' '),
       )
     }
-    const no = answering(false)
-    const { code, stderr } = await command(['wallet', 'topup', account, '2000'], no.wiring)
-    t.same({ code, stderr }, { code: 1, stderr: 'error: Nothing was changed.\n' })
-    t.match(no.asked, [new RegExp(`^This would add 2000 credits to ${account}, .* \\[y/N\\] $`)])
+    for (const answer of ['y', 'yes', '', '1000']) {
+      const no = answering(answer)
+      const { code, stderr } = await command(['wallet', 'topup', account, '2000'], no.wiring)
+      t.same({ code, stderr }, { code: 1, stderr: 'error: Nothing was changed.\n' })
+      t.match(no.asked, [
+        new RegExp(`^This would add 2000 credits to ${account}, .*\\. Type 2000 to confirm: $`),
+      ])
+    }
     t.equal(await balance(), '1050')
     t.equal((await json('account', 'list')).length, 1)
 
-    const yes = answering(true)
+    const yes = answering(' -1050 ')
     t.equal((await command(['wallet', 'adjust', account, '-1050', '--reason', 'x'], yes.wiring)).code, 0)
     t.match(yes.asked, [/^This would take 1050 credits from acc_/])
     t.equal(await balance(), '0')
@@ -459,7 +464,7 @@ t.test('large amounts and unknown names are refused', async (t) => {
       /No charge of req_none/,
       'nothing is asked where nothing was charged',
     )
-    const yes = answering(true)
+    const yes = answering('1500')
     t.equal((await command(refund, yes.wiring)).code, 0)
     t.equal(yes.asked.length, 1)
     t.equal((await json('wallet', 'show', id)).balance, '0')
@@ -479,48 +484,95 @@ t.test('large amounts and unknown names are refused', async (t) => {
     const endpoint = await make('webhook', 'create', '--account', owner, '--url', url)
     const token = await make('token', 'create', '--name', 'reports', '--scopes', 'read')
     const user = await make('user', 'create', '--email', 'eve@example.com', '--name', 'Eve')
+    const { id: agent } = await database.agents.create(owner, {
+      name: 'Clerk',
+      model: 'sonata-small',
+      persona: 'A clerk.',
+      temperature: null,
+      knowledge: [],
+      web_search: false,
+      image_generation: false,
+    })
     const changes = async () => (await json('audit', '--limit', '1'))[0].id
     const before = await changes()
-    for (const [words, effect] of [
-      ['account disable ID', `refuse every key of A?[31m (ID) until the account is enabled again`, owner],
-      ['user disable ID', 'end the sessions of eve@example.com (ID) and refuse new ones', user],
+    for (const [line, text, id, typed] of [
+      [
+        'account disable ID',
+        'refuse every key of A?[31m (ID) until the account is enabled again',
+        owner,
+        'A?[31m',
+      ],
+      [
+        'user disable ID',
+        'end the sessions of eve@example.com (ID) and refuse new ones',
+        user,
+        'eve@example.com',
+      ],
       [
         `member remove --organization ${owner} --account ID`,
-        `remove ID from ${owner} and revoke the keys issued to that member`,
+        `remove Ann (ID) from ${owner} and revoke the keys issued to that member`,
         member,
+        'Ann',
       ],
-      ['budget delete ID', 'delete the budget ID, which then no longer limits what is spent', budget],
+      [
+        'budget delete ID',
+        'delete the budget ID of A?[31m, which then no longer limits what is spent',
+        budget,
+        'A?[31m',
+      ],
       [
         'kb delete ID',
         'delete the knowledge base Handbook (ID) for good, with all its pages and files, and agents that use it would lose it',
         base,
+        'Handbook',
       ],
       [
         'webhook delete ID',
         `delete the endpoint ${url} (ID) for good, with its deliveries, including those that are waiting`,
         endpoint,
+        '127.0.0.1:9',
       ],
-      ['key revoke ID', 'revoke the key laptop (ID) for good, and its calls would be refused at once', key],
+      [
+        'agent delete ID',
+        'delete the agent Clerk (ID) for good, and its keys would stop working',
+        agent,
+        'Clerk',
+      ],
+      ['agent unpublish ID', 'refuse the calls of the agent Clerk (ID) until it is published again', agent],
+      [
+        'key revoke ID',
+        'revoke the key laptop (ID) for good, and its calls would be refused at once',
+        key,
+        'laptop',
+      ],
       [
         'key end-former ID',
         'end the former secret of the key laptop (ID) for good, and programs that still use it would be refused',
         key,
+        'laptop',
       ],
-      ['token revoke ID', 'revoke the token ID for good, and programs that use it would be refused', token],
+      ['key update ID --disable', 'refuse the calls of the key laptop (ID) until it is enabled again', key],
+      [
+        'token revoke ID',
+        'revoke the token reports (ID) for good, and programs that use it would be refused',
+        token,
+        'reports',
+      ],
       ['task cancel ID', 'cancel the task ID for good, at its provider too, and refund it in full', 'vid_1'],
       [
         'task fail ID --reason lost',
         'end the task ID as failed, cancel it at its provider, and refund it in full',
         'vid_1',
       ],
-    ].map(([line = '', text = '', id = '']) => [
-      line.replace('ID', id).split(' '),
-      `This would ${text.replace('ID', id)}`,
-    ]) as [string[], string][]) {
+    ] as const) {
+      const words = line.replace('ID', id).split(' ')
+      const effect = `This would ${text.replace('ID', id)}`
       t.equal(await refused(...words), `error: ${effect}. Add --yes to confirm. Nothing was changed.\n`)
-      const no = answering(false)
+      // Where a name has to be typed, a y is not enough.
+      const no = answering(typed === undefined ? 'n' : 'y')
       t.match(await command(words, no.wiring), { code: 1, stderr: 'error: Nothing was changed.\n' })
-      t.same(no.asked, [`${effect}. Do it? [y/N] `])
+      const question = typed === undefined ? 'Do it? [y/N]' : `Type ${typed} to confirm:`
+      t.same(no.asked, [`${effect}. ${question} `])
     }
     t.match(
       await refused('key', 'revoke', 'key_x'),
@@ -528,7 +580,7 @@ t.test('large amounts and unknown names are refused', async (t) => {
       'nothing is asked about what is not there',
     )
     t.equal(await changes(), before)
-    const yes = answering(true)
+    const yes = answering('laptop')
     t.equal((await command(['key', 'revoke', key], yes.wiring)).code, 0)
     t.equal(yes.asked.length, 1)
     t.type((await json('key', 'show', key)).revoked_at, 'string')
@@ -631,7 +683,7 @@ t.test('agents from their files', async (t) => {
       { id: 'upcoming', callable: false },
     ],
   }
-  const wiring = wiringOn(database, config, { confirm: async () => null })
+  const wiring = wiringOn(database, config, { ask: async () => null })
   const { json, refused, text } = commandsOn(wiring)
   const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
@@ -682,7 +734,7 @@ t.test('agents from their files', async (t) => {
     const published = await json('agent', 'publish', created.id)
     t.equal(published.state, 'published')
     t.same(await json('agent', 'publish', created.id), published, 'a second time changes nothing')
-    t.equal((await json('agent', 'unpublish', created.id)).state, 'draft')
+    t.equal((await json('agent', 'unpublish', created.id, '--yes')).state, 'draft')
     t.match(await text('agent', 'show', created.id), /^name +Support$/m)
 
     const bound = ['--account', accountId, '--name', 'shop', '--kind', 'agent', '--agent', created.id]
@@ -1482,7 +1534,7 @@ t.test('payments are listed refunded and reconciled', async (t) => {
   const config = { payments: { currency: 'usd', credits_per_unit: '100', seller: ['Test'] } }
   const wiring = wiringOn(database, config, {
     openProvider: async () => async () => provider,
-    confirm: async () => null,
+    ask: async () => null,
   })
   const { json, text, refused } = commandsOn(wiring)
 

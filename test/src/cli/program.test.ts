@@ -357,25 +357,25 @@ t.test('logs rebuild', async (t) => {
       accounts: [{ account_id: 'a', calls: 1_234, cost: '5.5', is_known: true }],
     }
     const asked: string[] = []
-    const wiringWith = (answer: boolean | null) => ({
+    const wiringWith = (answer: string | null) => ({
       ...noEngines,
       rebuildLog: async (_: unknown, confirmDeletion?: (sum: typeof unbooked) => Promise<void>) => {
         if (confirmDeletion === undefined) throw new Error('only the log has some')
         await confirmDeletion(unbooked)
         return { rows: 1, dropped: 0 }
       },
-      confirm: async (question: string) => {
+      ask: async (question: string) => {
         asked.push(question)
         return answer
       },
     })
-    t.match(await command(['logs', 'rebuild'], wiringWith(true)), {
+    t.match(await command(['logs', 'rebuild'], wiringWith('y')), {
       code: 1,
       stderr: /only the log has some/,
     })
-    t.match(await command(['logs', 'rebuild', '--yes'], wiringWith(true)), { code: 1 })
+    t.match(await command(['logs', 'rebuild', '--yes'], wiringWith('y')), { code: 1 })
     t.same(asked, [])
-    t.match(await command(['logs', 'rebuild', '--delete-unbooked'], wiringWith(false)), { code: 1 })
+    t.match(await command(['logs', 'rebuild', '--delete-unbooked'], wiringWith('n')), { code: 1 })
     t.match(asked, [
       /^Only the call log has 1,234 calls of 1 account, which cost 5\.5 credits\. They would be deleted for good\. Do it\? /,
     ])
@@ -383,7 +383,7 @@ t.test('logs rebuild', async (t) => {
       code: 1,
       stderr: /Add --yes to delete them\. Nothing was changed/,
     })
-    t.match(await command(['logs', 'rebuild', '--delete-unbooked'], wiringWith(true)), { code: 0 })
+    t.match(await command(['logs', 'rebuild', '--delete-unbooked'], wiringWith('y')), { code: 0 })
     t.match(await command(['logs', 'rebuild', '--delete-unbooked', '--yes'], wiringWith(null)), { code: 0 })
   })
 })

@@ -65,7 +65,7 @@ export const noEngines: Wiring = {
   openProvider: async () => null,
   actor: () => 'operator:test',
   publicUrl: () => 'https://gateway.example',
-  confirm: never,
+  ask: never,
   untilStopped: never,
 }
 

@@ -1,6 +1,8 @@
 /** One account, for operators: wallet, limits, adjustments, and the view as its owner. */
+
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
+import { readTyped } from '../../../../src/core/confirmation.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet, useList } from '../../api/read.ts'
 import { useSession } from '../../api/session.ts'
@@ -68,6 +70,7 @@ function Adjustment({ account: { id, name } }: { readonly account: Account }) {
   const { sends, note, question } = useBalanceChange({
     accountId: id,
     change: parseOrNull(values.amount),
+    operation: 'adjust',
     amount: values.amount,
     title: t('Adjust the balance of {name}', { name }),
     submit: t('Book it'),
@@ -114,7 +117,7 @@ function AccountActions({ account: { id, name, enabled } }: { readonly account: 
           confirm={{
             title: t('Disable {name}', { name }),
             description: t('Every key of the account is refused until the account is enabled again.'),
-            name,
+            name: readTyped('updateAccount', { name }),
             submit: t('Disable'),
           }}
           run={() => request('updateAccount', { id, enabled: false })}

@@ -1,6 +1,8 @@
 /** The agents of an organization. */
+
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
+import { Bot } from 'lucide-react'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
@@ -53,28 +55,30 @@ export function Agents() {
       cell: ({ updated_at, drafted_at }) => <Time at={drafted_at ?? updated_at} />,
     },
   ]
+  const add = (label: string, kind?: 'primary') =>
+    mayChange && (
+      <DialogButton kind={kind} dialog={(onClose) => <CreateAgent accountId={accountId} onClose={onClose} />}>
+        {label}
+      </DialogButton>
+    )
   return (
     <>
       <PageHeader
         title={t('Agents')}
         description={t('A persona with a fixed model, tools and knowledge. Its keys can call nothing else.')}
-        actions={
-          mayChange && (
-            <DialogButton
-              kind="primary"
-              dialog={(onClose) => <CreateAgent accountId={accountId} onClose={onClose} />}
-            >
-              {t('Create an agent')}
-            </DialogButton>
-          )
-        }
+        actions={add(t('Create an agent'), 'primary')}
       />
       <ListPanel
         caption={t('Agents')}
         list={agents}
         rows={agents.data?.data}
         columns={columns}
-        empty={t('This organization has no agents yet.')}
+        empty={{
+          title: t('This organization has no agents yet.'),
+          icon: Bot,
+          docs: 'organizations.md',
+          action: add(t('Create your first agent')),
+        }}
       />
       <Drawer
         title={opened?.file.name ?? t('Agent')}

@@ -1,7 +1,9 @@
 /** One agent: edit it, compare its draft, try it, publish it. */
+
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { AgentFile } from '../../../../schemas/accounts/agent.ts'
+import { readTyped } from '../../../../src/core/confirmation.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -64,7 +66,16 @@ function AgentActions({ agent }: { readonly agent: Agent }) {
         </Action>
       )}
       {state === 'published' && (
-        <Action done={t('Agent unpublished')} changes={CHANGED} run={() => request('unpublishAgent', { id })}>
+        <Action
+          confirm={{
+            title: t('Unpublish {name}', { name: file.name }),
+            description: t('Calls with its keys are refused until you publish it again.'),
+            submit: t('Unpublish'),
+          }}
+          done={t('Agent unpublished')}
+          changes={CHANGED}
+          run={() => request('unpublishAgent', { id })}
+        >
           {t('Unpublish')}
         </Action>
       )}
@@ -73,7 +84,7 @@ function AgentActions({ agent }: { readonly agent: Agent }) {
         confirm={{
           title: t('Delete {name}', { name: file.name }),
           description: t('Its keys stop working. This cannot be undone.'),
-          name: file.name,
+          name: readTyped('deleteAgent', file),
           submit: t('Delete'),
         }}
         done={t('Agent deleted')}

@@ -34,6 +34,11 @@ export function Cards({ accountId, mayChange }: CardsProps) {
               {mayChange && (
                 <Action
                   aria-label={t('Remove the card {last4}', { last4 })}
+                  confirm={{
+                    title: t('Remove the card {last4}', { last4 }),
+                    description: t('Automatic top-up can no longer charge it.'),
+                    submit: t('Remove'),
+                  }}
                   done={t('Card removed')}
                   changes={['/cards', '/automatic-top-up']}
                   run={() => request('removeCard', { id, account_id: accountId })}

@@ -1,4 +1,5 @@
 /** Payments of an account, with their receipts. */
+import { CreditCard } from 'lucide-react'
 import { type AnswerOf, linkTo } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { printMoney } from '../../format.ts'
@@ -55,7 +56,7 @@ export function Payments({ accountId }: { readonly accountId: string }) {
       title={t('Payments')}
       list={list}
       columns={columns}
-      empty={t('There are no card payments yet.')}
+      empty={{ title: t('There are no card payments yet.'), icon: CreditCard, docs: 'payments.md' }}
     />
   )
 }

@@ -1,4 +1,6 @@
 /** The budgets of a key, a member or an account. */
+import { Gauge } from 'lucide-react'
+import { readTyped } from '../../../../src/core/confirmation.ts'
 import { request } from '../../api/client.ts'
 import { useWholeList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
@@ -36,7 +38,7 @@ function BudgetActions({ budget, subject }: { readonly budget: Budget; readonly 
           description: t('{period}: this budget no longer limits what is spent.', {
             period: namePeriods()[period],
           }),
-          name,
+          name: readTyped('deleteBudget', { name }),
           submit: t('Delete'),
         }}
         done={t('Budget deleted')}
@@ -52,7 +54,9 @@ function BudgetActions({ budget, subject }: { readonly budget: Budget; readonly 
 /** Bars with buttons that change or remove them, and a button that adds one. */
 export const BudgetList = ({ budgets, subject, mayChange }: BudgetListProps) => (
   <>
-    {budgets.length === 0 && <EmptyState title={t('No budget limits spending here.')} />}
+    {budgets.length === 0 && (
+      <EmptyState icon={Gauge} title={t('No budget limits spending here.')} docs="organizations.md" />
+    )}
     <ul className="divide-y divide-line">
       {budgets.map((budget) => (
         <li key={budget.id} className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">

@@ -1,8 +1,7 @@
 /** The filters of calls that are chips. */
-import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import { printDuration, printExact } from '../../format.ts'
 import { t } from '../../i18n.ts'
-import type { CallFilters } from './query.ts'
+import type { CallFilters, ShownCall } from './query.ts'
 
 /** Returns their names. */
 export const nameChips = () =>
@@ -37,5 +36,5 @@ export interface AddFilterProps {
   /** True if the calls are those of all accounts. */
   readonly isWhole?: boolean
   /** The calls on the page. */
-  readonly rows: readonly (LogRow & { readonly channel_id?: string | null })[]
+  readonly rows: readonly ShownCall[]
 }

@@ -8,7 +8,7 @@ import { useGet } from '../../api/read.ts'
 import { readViewedAccount } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
 import { Fact, FactPanel, Panel, QueryState, StatusBadge } from '../../ui/states.tsx'
-import { Code, CodeBlock, CopyButton, Id, Money, Time } from '../../ui/text.tsx'
+import { Code, CodeBlock, CopyButton, Id, Money, TextLink, Time } from '../../ui/text.tsx'
 import { RefundButton, RefundFact } from '../refund.tsx'
 import { describeStatuses } from './query.ts'
 
@@ -131,12 +131,26 @@ function Margin({ operator }: Call) {
   )
 }
 
-function CallInFull({ call, detail, refund, operator }: Call) {
+interface CallInFullProps extends Call {
+  readonly account: CallDetailProps['account']
+}
+
+function CallInFull({ call, detail, refund, operator, account }: CallInFullProps) {
   const isRest = ({ k }: DetailItem) => !/^(charge|time_|cost$|request_id$|status$)/.test(k)
   return (
     <>
       <FactPanel>
         <Fact name={t('Status')} value={<StatusBadge statuses={describeStatuses()} status={call.status} />} />
+        {account !== undefined && (
+          <Fact
+            name={t('Account')}
+            value={
+              <TextLink to="/accounts" search={{ open: account.id }}>
+                {account.name}
+              </TextLink>
+            }
+          />
+        )}
         {call.error_code && (
           <Fact
             name={t('Error')}
@@ -154,13 +168,15 @@ function CallInFull({ call, detail, refund, operator }: Call) {
             name={t('Session')}
             value={
               <Link
-                from="/calls"
                 to="."
-                search={({ account }) => ({
-                  account,
-                  period: 'all',
-                  session_id: call.session_id ?? undefined,
-                })}
+                search={({ account: viewed }) =>
+                  ({
+                    account: viewed,
+                    period: 'all',
+                    session_id: call.session_id ?? undefined,
+                    ...(account !== undefined && { account_id: account.id }),
+                  }) as { account?: string }
+                }
                 className="text-accent underline"
               >
                 {call.session_id}
@@ -205,7 +221,14 @@ function CallInFull({ call, detail, refund, operator }: Call) {
   )
 }
 
-export function CallDetail({ accountId, id }: { accountId: string; id: string }) {
+interface CallDetailProps {
+  readonly accountId: string
+  /** Given if the page has the calls of all accounts. */
+  readonly account: { readonly id: string; readonly name: string } | undefined
+  readonly id: string
+}
+
+export function CallDetail({ accountId, account, id }: CallDetailProps) {
   const call = useGet('showCall', { id: Number(id), account_id: accountId })
   if (!call.isSuccess) return <QueryState query={call} rows={10} />
   return (
@@ -220,7 +243,7 @@ export function CallDetail({ accountId, id }: { accountId: string; id: string })
           onDone={() => void call.refetch()}
         />
       </div>
-      <CallInFull {...call.data} />
+      <CallInFull {...call.data} account={account} />
     </>
   )
 }

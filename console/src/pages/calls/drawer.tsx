@@ -1,5 +1,4 @@
 /** A call in full beside the list, with the way to its neighbors. */
-import type { LogRow } from '../../../../schemas/call-log/columns.ts'
 import { useGet } from '../../api/read.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
@@ -7,22 +6,25 @@ import { Button } from '../../ui/button.tsx'
 import { Drawer } from '../../ui/dialog.tsx'
 import { NONE } from '../../ui/text.tsx'
 import { CallDetail } from './detail.tsx'
-import { describeStatuses } from './query.ts'
+import { describeStatuses, type ShownCall } from './query.ts'
 
 interface CallDrawerProps {
-  readonly accountId: string
+  /** Of the call. Undefined while none is open. */
+  readonly accountId: string | undefined
+  /** True if the list has the calls of all accounts. */
+  readonly isWhole: boolean
   readonly id: string | undefined
   /** Its row; undefined for a call that is not in the list. */
-  readonly row: LogRow | undefined
+  readonly row: ShownCall | undefined
   /** Null for a call that is not in the list. */
   readonly neighbors: { readonly hasNext: boolean; readonly hasPrevious: boolean } | null
   onStep(by: 1 | -1): void
 }
 
-export function CallDrawer({ accountId, id, row, neighbors, onStep }: CallDrawerProps) {
+export function CallDrawer({ accountId, isWhole, id, row, neighbors, onStep }: CallDrawerProps) {
   const change = useChangeSearch()
-  const isOpen = id !== undefined
-  const { data } = useGet('showCall', { id: Number(id), account_id: accountId }, { enabled: isOpen })
+  const isOpen = id !== undefined && accountId !== undefined
+  const { data } = useGet('showCall', { id: Number(id), account_id: accountId ?? '' }, { enabled: isOpen })
   const call = row ?? data?.call
   const title =
     call === undefined
@@ -32,7 +34,12 @@ export function CallDrawer({ accountId, id, row, neighbors, onStep }: CallDrawer
           status: describeStatuses()[call.status][1],
         })
   return (
-    <Drawer isBeside title={title} isOpen={isOpen} onClose={() => change({ call: undefined })}>
+    <Drawer
+      isBeside
+      title={title}
+      isOpen={isOpen}
+      onClose={() => change({ call: undefined, call_account: undefined })}
+    >
       {neighbors !== null && (
         <div className="flex gap-2">
           <Button aria-keyshortcuts="k" disabled={!neighbors.hasPrevious} onClick={() => onStep(-1)}>
@@ -43,7 +50,14 @@ export function CallDrawer({ accountId, id, row, neighbors, onStep }: CallDrawer
           </Button>
         </div>
       )}
-      {isOpen && <CallDetail key={id} accountId={accountId} id={id} />}
+      {isOpen && (
+        <CallDetail
+          key={id}
+          accountId={accountId}
+          account={isWhole ? { id: accountId, name: row?.account_name ?? accountId } : undefined}
+          id={id}
+        />
+      )}
     </Drawer>
   )
 }

@@ -4,7 +4,7 @@ import { X } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
+import { Button, type ButtonProps } from '../../ui/button.tsx'
 import { CONTROL } from '../../ui/form.tsx'
 import { useShortcuts } from '../../ui/shortcuts.ts'
 import { listNames } from '../../ui/states.tsx'
@@ -117,14 +117,25 @@ function Chips({ filters, idNames }: ChipsProps) {
   })
 }
 
+/** Returns whether anything is filtered by. @param usual what is filtered by without a choice */
+export const hasFilters = (filters: CallFilters, usual: CallFilters = {}): boolean =>
+  (Object.keys(filters) as (keyof CallFilters)[]).some((name) => filters[name] !== usual[name])
+
+export function ClearFilters({ children = t('Clear all filters'), ...button }: ButtonProps) {
+  const navigate = useNavigate()
+  return (
+    <Button {...button} onClick={() => void navigate({ to: '.', search: ({ account }) => ({ account }) })}>
+      {children}
+    </Button>
+  )
+}
+
 interface FiltersProps extends ChipsProps, AddFilterProps {
   /** What is filtered by without a choice. */
   readonly usual?: CallFilters
 }
 
 export function Filters({ filters, usual = {}, idNames, ...rest }: FiltersProps) {
-  const navigate = useNavigate()
-  const clear = () => void navigate({ to: '.', search: ({ account }) => ({ account }) })
   return (
     <section aria-label={t('Filters')} className="mb-4 flex flex-wrap items-end gap-2">
       <PeriodFilter value={filters} hasAll />
@@ -140,11 +151,7 @@ export function Filters({ filters, usual = {}, idNames, ...rest }: FiltersProps)
       />
       <AddFilter filters={filters} {...rest} />
       <Chips filters={filters} idNames={idNames} />
-      {(Object.keys(filters) as (keyof CallFilters)[]).some((name) => filters[name] !== usual[name]) && (
-        <Button kind="quiet" onClick={clear}>
-          {t('Clear')}
-        </Button>
-      )}
+      {hasFilters(filters, usual) && <ClearFilters kind="quiet">{t('Clear')}</ClearFilters>}
     </section>
   )
 }

@@ -1,6 +1,8 @@
 /** Journals that are not drained: import or abandon those of a lost machine. */
+
 import { useMutation } from '@tanstack/react-query'
 import type { OperationPath } from '../../../../schemas/routes.ts'
+import { readTyped } from '../../../../src/core/confirmation.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { printNumber } from '../../format.ts'
@@ -70,7 +72,7 @@ const AbandonButton = ({ id, node }: Journal) => (
         'Its known calls become interrupted rows without a charge, and their reservations end. Calls that only the disk of {node} knows are lost.',
         { node },
       ),
-      name: id,
+      name: readTyped('abandonJournal', { id }),
       submit: t('Abandon'),
     }}
     done={t('Journal abandoned')}

@@ -1,6 +1,9 @@
 /** The keys of an account: list, create, reveal, disable, revoke. */
+
 import { getRouteApi } from '@tanstack/react-router'
+import { KeyRound } from 'lucide-react'
 import { useState } from 'react'
+import { readTyped } from '../../../../src/core/confirmation.ts'
 import { request } from '../../api/client.ts'
 import { SUMS_MS, useGet, useList } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
@@ -17,6 +20,7 @@ import { Code, CodeBlock, Money, NONE, Time } from '../../ui/text.tsx'
 import { FirstCall } from '../first-call/first-call.tsx'
 import { CreateDialog } from './create.tsx'
 import { KeyDrawer } from './detail.tsx'
+import { ManyKeys } from './many.tsx'
 import { CapBar, type Created, KeyStatus } from './status.tsx'
 import type { Key } from './values.ts'
 
@@ -54,6 +58,17 @@ function KeyActions({ item, mayChange, mayReveal, onRevealed }: KeyActionsProps)
         <>
           <Action
             {...quiet}
+            confirm={
+              enabled
+                ? {
+                    title: t('Switch off {name}', { name }),
+                    description: t(
+                      'Programs that use this key will be refused until you switch it on again.',
+                    ),
+                    submit: t('Switch off'),
+                  }
+                : undefined
+            }
             done={t('Key changed')}
             run={() => request('updateKey', { id, enabled: !enabled })}
           >
@@ -64,7 +79,7 @@ function KeyActions({ item, mayChange, mayReveal, onRevealed }: KeyActionsProps)
             confirm={{
               title: t('Revoke {name}', { name }),
               description: t('Programs that use this key will be refused. This cannot be undone.'),
-              name,
+              name: readTyped('revokeKey', { name }),
               submit: t('Revoke'),
             }}
             done={t('Key revoked')}
@@ -159,7 +174,18 @@ export function Keys() {
         caption={t('Keys')}
         list={list}
         columns={columns}
-        empty={t('This account has no keys yet.')}
+        empty={{
+          title: t('This account has no keys yet.'),
+          icon: KeyRound,
+          docs: 'getting-started.md',
+          action: mayChange && (
+            <Button onClick={() => change({ create: true })}>{t('Create your first key')}</Button>
+          ),
+        }}
+        selects={{
+          name: ({ name }) => name,
+          actions: (rows, onDone) => <ManyKeys rows={rows} mayChange={mayChange} onDone={onDone} />,
+        }}
       />
       <KeyDrawer
         id={open}

@@ -1,6 +1,8 @@
 /** Rotates the secret of one key: a new one is made, and the old one works for a while. */
+
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
+import { readTyped } from '../../../../src/core/confirmation.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Action } from '../../ui/dialog.tsx'
@@ -40,7 +42,7 @@ export function Rotation({ item, onRotated }: RotationProps) {
               description: t('Programs that still use {prefix}… will be refused. This cannot be undone.', {
                 prefix: former.key_prefix,
               }),
-              name,
+              name: readTyped('endFormerSecret', { name }),
               submit: t('End'),
             }}
             done={t('The old secret no longer works')}

@@ -2,6 +2,7 @@
 
 import { type UseQueryResult, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
+import { BookOpen } from 'lucide-react'
 import { useState } from 'react'
 import { DEFAULT_KB_ID } from '../../../../schemas/knowledge/wiki.ts'
 import { BASES, useBases } from '../../api/bases.ts'
@@ -95,7 +96,16 @@ function BaseList({ bases, mayChange }: BaseListProps) {
       <Panel>
         <QueryState query={bases} />
         {bases.data && rows.length === 0 && (
-          <EmptyState title={t('There is no knowledge base yet.')}>
+          <EmptyState
+            title={t('There is no knowledge base yet.')}
+            icon={BookOpen}
+            docs="knowledge.md"
+            action={
+              mayChange && (
+                <Button onClick={() => setDialog('create')}>{t('Create your first knowledge base')}</Button>
+              )
+            }
+          >
             <CodeBlock
               label="curl"
               code={`curl "${location.origin}${linkTo('startImport', { id: DEFAULT_KB_ID, account_id: accountId })}" \\

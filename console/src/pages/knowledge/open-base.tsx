@@ -1,6 +1,8 @@
 /** One knowledge base: its pages and their search, its imports and its readers. */
+
 import { useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
+import { readTyped } from '../../../../src/core/confirmation.ts'
 import { BASES } from '../../api/bases.ts'
 import { request } from '../../api/client.ts'
 import { useChangeSearch } from '../../change-search.ts'
@@ -61,7 +63,7 @@ export function OpenBase({ id, name, own, mayChange }: OpenBaseProps) {
                   description: t(
                     'This deletes all its pages and files. Agents that use it lose it. It cannot be undone.',
                   ),
-                  name: title,
+                  name: readTyped('deleteBase', { name: title }),
                   submit: t('Delete'),
                 }}
                 done={t('Knowledge base deleted')}

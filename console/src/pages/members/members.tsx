@@ -1,6 +1,9 @@
 /** The members of an organization and their requests for keys. */
+
 import { useNavigate } from '@tanstack/react-router'
+import { Users } from 'lucide-react'
 import type { OperationPath } from '../../../../schemas/routes.ts'
+import { readTyped } from '../../../../src/core/confirmation.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
@@ -83,7 +86,7 @@ function MemberActions({ member, accountId, offered }: Omit<MembersProps, 'isDec
           confirm={{
             title: t('Remove {name}', { name }),
             description: t('The keys issued to this member are revoked at once.'),
-            name,
+            name: readTyped('removeMember', { name }),
             submit: t('Remove'),
           }}
           done={t('Member removed')}
@@ -127,7 +130,7 @@ function MemberList(props: MembersProps) {
       list={list}
       columns={columns}
       toKey={({ account_id }) => account_id}
-      empty={t('This organization has no members yet.')}
+      empty={{ title: t('This organization has no members yet.'), icon: Users, docs: 'organizations.md' }}
     />
   )
 }
@@ -152,7 +155,7 @@ export function Members() {
                 confirm={{
                   title: t('Leave {name}', { name: organization }),
                   description: t('You lose access, and the keys issued to you are revoked at once.'),
-                  name: organization,
+                  name: readTyped('removeMember', { name: organization }),
                   submit: t('Leave'),
                 }}
                 done={t('You have left {name}', { name: organization })}

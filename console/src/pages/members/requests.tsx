@@ -1,5 +1,7 @@
 /** Requests for keys: a member asks, and an owner or admin issues a key with a spend cap or denies it. */
+
 import { useMutation } from '@tanstack/react-query'
+import { KeyRound } from 'lucide-react'
 import { useState } from 'react'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
@@ -158,7 +160,7 @@ export function Requests({ accountId, isDecider, mayAsk }: RequestsProps) {
         caption={t('Requests for keys')}
         list={list}
         columns={columns}
-        empty={t('Nobody has requested a key.')}
+        empty={{ title: t('Nobody has requested a key.'), icon: KeyRound, docs: 'organizations.md' }}
       />
       {revealed && <SecretDialog shown={revealed} onClose={() => setRevealed(null)} />}
       {approving && <Approve accountId={accountId} asked={approving} onClose={() => setApproving(null)} />}

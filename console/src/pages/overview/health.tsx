@@ -1,6 +1,7 @@
 /** What needs an operator now: failing channels, alerts, accounts to look at. */
 
 import { useMutation } from '@tanstack/react-query'
+import { CircleCheck } from 'lucide-react'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useGet, useList } from '../../api/read.ts'
 import { useSession } from '../../api/session.ts'
@@ -111,7 +112,12 @@ function Alerts({ mayChange }: { readonly mayChange: boolean }) {
     },
   ]
   return (
-    <ListPanel title={t('Alerts')} list={list} columns={columns} empty={t('There are no open alerts.')} />
+    <ListPanel
+      title={t('Alerts')}
+      list={list}
+      columns={columns}
+      empty={{ title: t('There are no open alerts.'), icon: CircleCheck, docs: 'operating.md' }}
+    />
   )
 }
 

@@ -5,7 +5,7 @@ import { encode } from 'uqr'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
+import { Action, Dialog } from '../../ui/dialog.tsx'
 import { DialogForm, Done, Field } from '../../ui/form.tsx'
 import { Badge, FormError } from '../../ui/states.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
@@ -97,10 +97,6 @@ export function OneTimeCodes({ security }: { readonly security: Security }) {
     mutationFn: () => request('renewRecoveryCodes', {}),
     onSuccess: ({ recovery_codes }) => setCodes(recovery_codes),
   })
-  const remove = useMutation({
-    meta: { done: t('One-time codes switched off'), changes: [SECURITY] },
-    mutationFn: () => request('removeTotp', {}),
-  })
   const isOn = security.totp_confirmed_at !== null
   return (
     <Section
@@ -117,16 +113,25 @@ export function OneTimeCodes({ security }: { readonly security: Security }) {
           </span>
         )}
       </p>
-      <FormError error={enrol.error ?? renew.error ?? remove.error} />
+      <FormError error={enrol.error ?? renew.error} />
       <div className="flex flex-wrap gap-2">
         {isOn ? (
           <>
             <Button isBusy={renew.isPending} onClick={() => renew.mutate()}>
               {t('New recovery codes')}
             </Button>
-            <Button isBusy={remove.isPending} onClick={() => remove.mutate()}>
+            <Action
+              confirm={{
+                title: t('Switch off one-time codes'),
+                effects: [t('From then on, only your password protects your sign-in.')],
+                submit: t('Switch off'),
+              }}
+              done={t('One-time codes switched off')}
+              changes={[SECURITY]}
+              run={() => request('removeTotp', {})}
+            >
               {t('Switch off')}
-            </Button>
+            </Action>
           </>
         ) : (
           <Button isBusy={enrol.isPending} onClick={() => enrol.mutate()}>

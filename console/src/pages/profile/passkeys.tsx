@@ -1,5 +1,7 @@
 /** The user's passkeys: add, rename, remove. */
+
 import { useState } from 'react'
+import { readTyped } from '../../../../src/core/confirmation.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -53,7 +55,7 @@ export function Passkeys({ security }: { readonly security: Security }) {
                       description: t(
                         'You can no longer sign in with it. Remove it from your device as well.',
                       ),
-                      name: passkey.name,
+                      name: readTyped('removePasskey', passkey),
                       submit: t('Remove'),
                     }}
                     done={t('Passkey removed')}

@@ -4,6 +4,7 @@ import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
+import { Action } from '../../ui/dialog.tsx'
 import { Badge, FormError } from '../../ui/states.tsx'
 import { rememberWay } from '../sign-in/remembered.ts'
 import { SECURITY, Section, type Security } from './section.tsx'
@@ -17,10 +18,6 @@ export function ConnectedProviders({ security }: { readonly security: Security }
       location.assign(url)
     },
   })
-  const disconnect = useMutation({
-    meta: { done: t('Provider disconnected'), changes: [SECURITY] },
-    mutationFn: (id: string) => request('removeIdentity', { id }),
-  })
   const connected = new Set(security.providers.map(({ id }) => id))
   const others = ways.data?.providers.filter(({ id }) => !connected.has(id)) ?? []
   if (connected.size === 0 && others.length === 0) return null
@@ -31,9 +28,18 @@ export function ConnectedProviders({ security }: { readonly security: Security }
           <li key={id} className="flex flex-wrap items-center gap-3">
             <span className="font-medium">{name}</span>
             <Badge tone="good">{t('Connected')}</Badge>
-            <Button isBusy={disconnect.isPending} onClick={() => disconnect.mutate(id)}>
+            <Action
+              confirm={{
+                title: t('Disconnect {name}', { name }),
+                description: t('You can no longer sign in with it, unless you connect it again.'),
+                submit: t('Disconnect'),
+              }}
+              done={t('Provider disconnected')}
+              changes={[SECURITY]}
+              run={() => request('removeIdentity', { id })}
+            >
               {t('Disconnect')}
-            </Button>
+            </Action>
           </li>
         ))}
         {others.map(({ id, name }) => (
@@ -45,7 +51,7 @@ export function ConnectedProviders({ security }: { readonly security: Security }
           </li>
         ))}
       </ul>
-      <FormError error={connect.error ?? disconnect.error} />
+      <FormError error={connect.error} />
     </Section>
   )
 }

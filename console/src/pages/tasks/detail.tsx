@@ -175,6 +175,11 @@ export function TaskDetail({ id, isOperator, mayCancel, isWhole }: DetailProps) 
         {isOpen && mayCancel && (
           <Action
             kind="danger"
+            confirm={{
+              title: t('Cancel the task'),
+              description: t('The provider is asked to stop it, and its price is refunded in full.'),
+              submit: t('Cancel the task'),
+            }}
             done={t('Task cancelled')}
             run={() => request('cancelTask', { id }).finally(refresh)}
           >

@@ -1,14 +1,17 @@
 /** Tasks: images, videos, music, speech and other work that outlives its request. */
+
 import { getRouteApi } from '@tanstack/react-router'
+import { ListTodo } from 'lucide-react'
 import { ROUTES } from '../../../../schemas/routes.ts'
 import { TASK_KINDS } from '../../../../schemas/tasks/kinds.ts'
-import type { AnswerOf } from '../../api/client.ts'
+import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { toZoneRange } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Drawer } from '../../ui/dialog.tsx'
+import { ManyAction } from '../../ui/selection.tsx'
 import { listNames, PageHeader, StatusBadge } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
 import { Money, TextLink, Time } from '../../ui/text.tsx'
@@ -25,6 +28,46 @@ type Task = AnswerOf<'listTasks'>['data'][number]
 
 const OPEN = 'open'
 
+const readId = ({ id }: Task): string => id
+const isOpen = ({ ended_at }: Task): boolean => ended_at === null
+
+interface ManyTasksProps {
+  readonly rows: readonly Task[]
+  readonly isWhole: boolean
+  onDone(): void
+}
+
+/** What is done with several tasks that have not ended. */
+function ManyTasks({ rows, isWhole, onDone }: ManyTasksProps) {
+  const common = { rows, name: readId, onDone } as const
+  if (rows.length === 0) return <span className="text-quiet text-sm">{t('They have ended.')}</span>
+  return isWhole ? (
+    <ManyAction
+      {...common}
+      done={t('The provider is being asked')}
+      changes={['/installation/tasks']}
+      run={({ id }) => request('retryTask', { id })}
+    >
+      {t('Ask the provider now')}
+    </ManyAction>
+  ) : (
+    <ManyAction
+      {...common}
+      kind="danger"
+      confirm={{
+        title: t('Cancel {count} tasks', { count: rows.length }),
+        description: t('The provider is asked to stop them, and their price is refunded in full.'),
+        submit: t('Cancel the tasks'),
+      }}
+      done={t('Tasks cancelled')}
+      changes={['/tasks']}
+      run={({ id }) => request('cancelTask', { id })}
+    >
+      {t('Cancel the tasks')}
+    </ManyAction>
+  )
+}
+
 export function Tasks() {
   const { account_id: accountId, role } = useAccount()
   const isOperator = useSession().user.installation_role === 'operator'
@@ -36,6 +79,7 @@ export function Tasks() {
     account_id: isWhole ? undefined : accountId,
     ...toZoneRange(period),
   }
+  const mayCancel = !isWhole && (role === 'owner' || role === 'admin')
   const list = useList(isWhole ? 'listAllTasks' : 'listTasks', filters as never)
   const statuses = describeStatuses()
   const columns: Column<Task>[] = [
@@ -75,7 +119,22 @@ export function Tasks() {
         />
         <ScopeFilter value={scope} />
       </div>
-      <ListPanel caption={t('Tasks')} list={list} columns={columns} empty={t('No tasks match.')}>
+      <ListPanel
+        caption={t('Tasks')}
+        list={list}
+        columns={columns}
+        empty={{ title: t('No tasks match.'), icon: ListTodo, docs: 'api-rules.md' }}
+        selects={
+          mayCancel || (isWhole && isOperator)
+            ? {
+                name: readId,
+                actions: (rows, onDone) => (
+                  <ManyTasks rows={rows.filter(isOpen)} isWhole={isWhole} onDone={onDone} />
+                ),
+              }
+            : undefined
+        }
+      >
         <FirstCurl
           path={ROUTES.makeVideo[1]}
           endpointType="videos_generations"
@@ -89,13 +148,7 @@ export function Tasks() {
         onClose={() => change({ task: undefined })}
       >
         {open && (
-          <TaskDetail
-            key={open}
-            id={open}
-            isWhole={isWhole}
-            isOperator={isOperator}
-            mayCancel={!isWhole && (role === 'owner' || role === 'admin')}
-          />
+          <TaskDetail key={open} id={open} isWhole={isWhole} isOperator={isOperator} mayCancel={mayCancel} />
         )}
       </Drawer>
     </>

@@ -1,6 +1,9 @@
 /** Management tokens of an account, or of the installation. */
+
 import { getRouteApi } from '@tanstack/react-router'
+import { Terminal } from 'lucide-react'
 import { useState } from 'react'
+import { readTyped } from '../../../../src/core/confirmation.ts'
 import { type AnswerOf, linkTo, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
@@ -31,22 +34,25 @@ function TokenStatus({ revoked_at, expires_at }: Token) {
   return isOver ? <Badge tone="bad">{t('Expired')}</Badge> : <Badge tone="good">{t('Active')}</Badge>
 }
 
-const RevokeToken = ({ token: { id, name, account_id } }: { readonly token: Token }) => (
-  <Action
-    kind="quiet"
-    confirm={{
-      title: t('Revoke {name}', { name }),
-      description: t('Programs that use this token will be refused. This cannot be undone.'),
-      name,
-      submit: t('Revoke'),
-    }}
-    done={t('Token revoked')}
-    changes={TOKENS}
-    run={() => request(account_id === null ? 'revokeInstallationToken' : 'revokeToken', { id })}
-  >
-    {t('Revoke')}
-  </Action>
-)
+function RevokeToken({ token: { id, name, account_id } }: { readonly token: Token }) {
+  const revoke = account_id === null ? 'revokeInstallationToken' : 'revokeToken'
+  return (
+    <Action
+      kind="quiet"
+      confirm={{
+        title: t('Revoke {name}', { name }),
+        description: t('Programs that use this token will be refused. This cannot be undone.'),
+        name: readTyped(revoke, { name }),
+        submit: t('Revoke'),
+      }}
+      done={t('Token revoked')}
+      changes={TOKENS}
+      run={() => request(revoke, { id })}
+    >
+      {t('Revoke')}
+    </Action>
+  )
+}
 
 const listColumns = (mayChange: boolean): Column<Token>[] => [
   {
@@ -79,23 +85,23 @@ export function Tokens() {
   const input = accountId === null ? {} : { account_id: accountId }
   const list = useList(accountId === null ? 'listInstallationTokens' : 'listTokens', input as never)
   const [created, setCreated] = useState<CreatedToken | null>(null)
+  const add = (label: string, kind?: 'primary') =>
+    mayChange && (
+      <DialogButton
+        kind={kind}
+        dialog={(onClose) => (
+          <CreateTokenDialog accountId={accountId} onClose={onClose} onCreated={setCreated} />
+        )}
+      >
+        {label}
+      </DialogButton>
+    )
   return (
     <>
       <PageHeader
         title={t('Management tokens')}
         description={t('Programs call the management API with a token. An API key does not work there.')}
-        actions={
-          mayChange && (
-            <DialogButton
-              kind="primary"
-              dialog={(onClose) => (
-                <CreateTokenDialog accountId={accountId} onClose={onClose} onCreated={setCreated} />
-              )}
-            >
-              {t('Create a token')}
-            </DialogButton>
-          )
-        }
+        actions={add(t('Create a token'), 'primary')}
       />
       <div className="mb-4 max-w-xs">
         <ScopeFilter value={scope} />
@@ -104,7 +110,12 @@ export function Tokens() {
         title={isWhole ? t('Tokens of the installation') : t('Tokens of the account')}
         list={list}
         columns={listColumns(mayChange)}
-        empty={t('There are no tokens yet.')}
+        empty={{
+          title: t('There are no tokens yet.'),
+          icon: Terminal,
+          docs: 'management-api.md',
+          action: add(t('Create your first token')),
+        }}
       >
         <CodeBlock label="curl" code={printFirstRequest('$TOLLGATE_MANAGEMENT_TOKEN', accountId)} />
         {user.installation_role !== null && (

@@ -1,5 +1,6 @@
 /** Sums of calls: totals compared with the previous period, charts by day, and a table of groups. */
 
+import { ChartColumn } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { parseCredits, printCredits } from '../../../../schemas/money.ts'
 import type { AnswerOf } from '../../api/client.ts'
@@ -157,7 +158,7 @@ export function Report<G extends Group>({
       </dl>
       {groups.length === 0 ? (
         <Panel>
-          <EmptyState title={t('There are no calls in this period.')}>
+          <EmptyState icon={ChartColumn} title={t('There are no calls in this period.')} docs="api-rules.md">
             <CodeBlock
               label="curl"
               code={`curl "${location.origin}/v1/logs?limit=1" -H "Authorization: Bearer $TOLLGATE_KEY"`}

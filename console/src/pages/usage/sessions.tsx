@@ -1,6 +1,7 @@
 /** The cost of each session of an account: one conversation, or one run of an agent. */
 
 import { Link } from '@tanstack/react-router'
+import { MessagesSquare } from 'lucide-react'
 import { ROUTES } from '../../../../schemas/routes.ts'
 import type { AnswerOf } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
@@ -59,7 +60,11 @@ export function Sessions({ input, isReady, frame }: AccountReportProps) {
         <>
           <Panel title={t('Sessions')}>
             {data.length === 0 ? (
-              <EmptyState title={t('No call in this period belongs to a session.')}>
+              <EmptyState
+                icon={MessagesSquare}
+                title={t('No call in this period belongs to a session.')}
+                docs="api-rules.md"
+              >
                 <FirstCurl
                   path={ROUTES.createChatCompletion[1]}
                   endpointType={null}

@@ -1,7 +1,9 @@
 /** The users of the installation and the invitations, for operators. */
+
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { InstallationRole } from '../../../../schemas/management/operation.ts'
+import { readTyped } from '../../../../src/core/confirmation.ts'
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { useSession } from '../../api/session.ts'
@@ -65,7 +67,7 @@ function UserActions({ user: { id, email, enabled, installation_role }, onLink }
               description: t(
                 'Their sessions end and they cannot sign in. The keys of their account keep working.',
               ),
-              name: email,
+              name: readTyped('disableUser', { email }),
               submit: t('Disable'),
             }}
             done={t('User disabled')}

@@ -1,10 +1,11 @@
 /** The deliveries of the last thirty days. */
 import { type AnswerOf, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
-import { toZoneRange } from '../../format.ts'
+import { printTime, toZoneRange } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Action } from '../../ui/dialog.tsx'
 import { OpenLink } from '../../ui/open-link.tsx'
+import { ManyAction } from '../../ui/selection.tsx'
 import { listNames, StatusBadge, type Statuses } from '../../ui/states.tsx'
 import { type Column, ListPanel } from '../../ui/table.tsx'
 import { NONE, Time } from '../../ui/text.tsx'
@@ -23,6 +24,8 @@ export const describeStatuses = (): Statuses<Delivery['state']> => ({
   delivered: ['good', t('Delivered')],
   failed: ['bad', t('Failed')],
 })
+
+const readName = ({ type, created_at }: Delivery): string => `${type}, ${printTime(created_at)}`
 
 interface DeliveriesProps {
   readonly accountId: string
@@ -83,7 +86,31 @@ export function Deliveries({ accountId, endpoints, endpoint, state, period, mayC
           </Action>
         )}
       </div>
-      <ListPanel title={t('Deliveries')} list={list} columns={columns} empty={t('No deliveries match.')} />
+      <ListPanel
+        title={t('Deliveries')}
+        list={list}
+        columns={columns}
+        empty={t('No deliveries match.')}
+        selects={
+          mayChange
+            ? {
+                name: readName,
+                actions: (rows, onDone) => (
+                  <ManyAction
+                    rows={rows}
+                    name={readName}
+                    done={t('The events are being sent again')}
+                    changes={WEBHOOKS}
+                    run={({ id }) => request('replayDelivery', { id })}
+                    onDone={onDone}
+                  >
+                    {t('Resend')}
+                  </ManyAction>
+                ),
+              }
+            : undefined
+        }
+      />
     </div>
   )
 }

@@ -1,7 +1,10 @@
 /** The webhook endpoints of an account or of the installation, and their deliveries. */
+
 import { getRouteApi } from '@tanstack/react-router'
+import { Webhook as WebhookIcon } from 'lucide-react'
 import { useState } from 'react'
 import { INSTALLATION } from '../../../../schemas/notifications/event.ts'
+import { readTyped } from '../../../../src/core/confirmation.ts'
 import { request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
@@ -107,7 +110,7 @@ function EndpointActions({ endpoint, accountId, onSecret }: SecretProps & { read
           description: t(
             'This also deletes its deliveries, including those that are waiting. It cannot be undone.',
           ),
-          name: new URL(url).host,
+          name: readTyped('deleteWebhook', new URL(url)),
           submit: t('Delete'),
         }}
         done={t('Endpoint deleted')}
@@ -181,28 +184,23 @@ export function Webhooks() {
         mayChange && <EndpointActions endpoint={endpoint} accountId={accountId} onSecret={showOfEndpoint} />,
     },
   ]
+  const add = (label: string, kind?: 'primary') =>
+    mayChange && (
+      <DialogButton
+        kind={kind}
+        dialog={(onClose) => (
+          <EndpointDialog accountId={accountId} endpoint={null} onClose={onClose} onSecret={showOfEndpoint} />
+        )}
+      >
+        {label}
+      </DialogButton>
+    )
   return (
     <>
       <PageHeader
         title={t('Webhooks')}
         description={t('Events are signed and posted to your endpoints, with retries for a day.')}
-        actions={
-          mayChange && (
-            <DialogButton
-              kind="primary"
-              dialog={(onClose) => (
-                <EndpointDialog
-                  accountId={accountId}
-                  endpoint={null}
-                  onClose={onClose}
-                  onSecret={showOfEndpoint}
-                />
-              )}
-            >
-              {t('Add an endpoint')}
-            </DialogButton>
-          )
-        }
+        actions={add(t('Add an endpoint'), 'primary')}
       />
       <div className="mb-4 max-w-xs">
         <ScopeFilter value={scope} clears={['endpoint']} />
@@ -212,7 +210,12 @@ export function Webhooks() {
           title={t('Endpoints')}
           list={list}
           columns={columns}
-          empty={t('There are no endpoints yet.')}
+          empty={{
+            title: t('There are no endpoints yet.'),
+            icon: WebhookIcon,
+            docs: 'notifications.md',
+            action: add(t('Add your first endpoint')),
+          }}
         >
           <CodeBlock label="JavaScript" code={VERIFY} />
         </ListPanel>

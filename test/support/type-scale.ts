@@ -1,0 +1,10 @@
+/** The sizes of type that the console declares. */
+import { readText } from './source-files.ts'
+
+/** Returns them in rem, by name. */
+export const readTypeScale = (): Readonly<Record<string, number>> =>
+  Object.fromEntries(
+    [...readText('console/src/styles.css').matchAll(/^ {2}--text-(\w+): ([\d.]+)rem;$/gm)].map(
+      ([, name = '', rem]) => [name, Number(rem)],
+    ),
+  )
