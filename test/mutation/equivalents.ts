@@ -334,6 +334,16 @@ const GROUPS: readonly EquivalentGroup[] = [
     mutants: [['ofKey < wanted', 'ofKey <= wanted']],
   },
   {
+    file: 'pipelines/calls/claim.ts',
+    why: 'what is no head has no sink',
+    mutants: [["reply.type === 'head'", 'true']],
+  },
+  {
+    file: 'pipelines/calls/claim.ts',
+    why: 'an answer begins with its head',
+    mutants: [['[]', '["Stryker was here"]']],
+  },
+  {
     file: 'pipelines/chat/precharge.ts',
     why: 'an equal estimate is as high',
     mutants: [['estimate > most', 'estimate >= most']],

@@ -2,7 +2,7 @@
  * Requests with an Idempotency-Key: what claims a key, what is replayed, and what is stored of an answer. The records are in
  * memory; `calls.test.ts` has them in PostgreSQL.
  */
-import { firstValueFrom, isObservable, NEVER, Observable, of, Subject, toArray } from 'rxjs'
+import { firstValueFrom, isObservable, Observable, of, Subject, toArray } from 'rxjs'
 import t, { type Test } from 'tap'
 import type { AuthenticatedCall, Caller } from '../../../pipelines/calls/authenticate.ts'
 import { Claim, storeAnswer } from '../../../pipelines/calls/claim.ts'
@@ -311,11 +311,12 @@ t.test('an answer', async (t) => {
   })
 
   t.test('that its client took for the whole is stored as it is', async (t) => {
-    const { claim, stored, told } = startClaim(t)
+    const { claim, measureRoom, stored, told } = startClaim(t)
     claim.gather(head())
     claim.gather(data('as far as it came'))
     await claim.keep()
-    claim.gather(data('more'))
+    claim.gather(data(Buffer.alloc(2 * MIB)))
+    t.equal(measureRoom(), 32, 'what comes later takes no memory')
     await Promise.all([claim.release(), claim.store()])
     t.same(told, ['stored'], 'the first end counts')
     t.match(stored, [[{ body: Buffer.from('as far as it came') }, undefined]])
@@ -357,10 +358,16 @@ t.test('an answer', async (t) => {
     t.strictSame(await large.answer(head(), data(half), data(half), data('x'), data('y')), [null, 'req_1'])
     t.equal(large.measureRoom(), 32)
     const crowded = startClaim(t)
-    crowded.deps.answerMemory.take('acc', 32 * MIB)
-    t.strictSame(await crowded.answer(head(), data(half)), [null, 'req_1'])
+    crowded.deps.answerMemory.take('acc', 31 * MIB)
+    crowded.claim.gather(head())
+    for (const bytes of [Buffer.alloc(2 * MIB), half]) crowded.claim.gather(data(bytes))
+    t.equal(crowded.measureRoom(), 1)
+    crowded.deps.answerMemory.release('acc', 31 * MIB)
+    crowded.claim.gather(data('the end'))
+    await crowded.claim.store()
+    t.same(crowded.stored, [[null, undefined]], 'nor is one with a gap')
     const secret = startClaim(t, { isReplayable: false })
-    t.strictSame(await secret.answer(full(200)), [null, 'req_1'], 'nor is one that must not be kept')
+    t.strictSame(await secret.answer(full(200)), [null, 'req_1'], 'as is one that must not be kept')
     const replaced = startClaim(t)
     replaced.claim.charge(full(200, 'x'.repeat(MAX_KEPT_ANSWER_BYTES + 1)))
     t.equal((await replaced.answer(full(200)))?.[0]?.body.toString(), 'whole')
@@ -376,16 +383,27 @@ t.test('an answer', async (t) => {
     }
   })
 
-  t.test('of a call that is over is freed, while the call keeps its other facts', async (t) => {
-    const { deps, told } = startRecords()
-    const ends = new CallEnds()
-    const call = makeCall(makeRequest('k'), { ends, isReplayable: false })
-    const { claim, request } = (await run(deps, call)) as AuthenticatedCall
-    t.equal(request, call.request)
-    claim!.gather(full(200))
-    ends.unsubscribe()
-    await new Promise(setImmediate)
-    t.same(told, ['freed'])
-    t.equal(NEVER.pipe(storeAnswer(claim!)).subscribe().closed, false)
-  })
+  t.test(
+    'is kept unless the call says otherwise, and its key is freed where the call is over before',
+    async (t) => {
+      for (const isReplayable of [undefined, false]) {
+        const { deps, stored, told } = startRecords()
+        const claimFor = async (ends: CallEnds) => {
+          const more = isReplayable === undefined ? {} : { isReplayable }
+          const call = makeCall(makeRequest('k'), { ends, ...more })
+          const { claim, request } = (await run(deps, call)) as AuthenticatedCall
+          t.equal(request, call.request)
+          claim!.gather(full(200))
+          return claim!
+        }
+        await (await claimFor(new CallEnds())).store()
+        t.equal(stored[0]![0]?.body.toString(), isReplayable === undefined ? 'whole' : undefined)
+        const ends = new CallEnds()
+        await claimFor(ends)
+        ends.unsubscribe()
+        await new Promise(setImmediate)
+        t.same(told, ['stored', 'freed'])
+      }
+    },
+  )
 })
