@@ -107,7 +107,6 @@ class GatheredAnswer {
   }
 
   add(reply: Reply): void {
-    if (this.#isClosed) return
     if (reply.type === 'data') return this.#take(reply.bytes)
     this.#status = reply.status
     this.#headers = reply.headers

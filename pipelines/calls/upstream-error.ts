@@ -146,7 +146,7 @@ export const isAboutAccess = (status: number, message: string): boolean =>
 type Hiding = Pick<ChannelEntry, 'hide_auth_errors' | 'upstream_errors'>
 
 /** Where an error comes from. */
-interface ErrorSource {
+export interface ErrorSource {
   readonly channel: Hiding
   readonly protocol: ChannelProtocol
   readonly isTranslated: boolean

@@ -23,7 +23,7 @@ const MAX_RESULT_SECONDS = 600
 const MAX_SIDE_PIXELS = 4_096
 
 const USAGE_MODES = ['asked', 'always', 'none', 'zero', 'early', 'with_finish'] as const
-const USAGE_FORMS = ['openai', 'deepseek', 'moonshot', 'groq', 'xai', 'qwen', 'openrouter'] as const
+const USAGE_FORMS = ['deepseek', 'groq', 'xai'] as const
 const USAGE_FAULTS = ['negative', 'cached_above', 'falling'] as const
 const OUTCOMES = [
   'success',

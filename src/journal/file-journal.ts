@@ -12,7 +12,6 @@ import { makeId, readId, writeId } from './id.ts'
 import {
   estimateIn,
   makeInterruptedSettlement,
-  type PrintedAdmission,
   printAdmissionLine,
   printIdentity,
   printSettlementLine,
@@ -37,7 +36,7 @@ const SCRATCH_BYTES = 16 * 1024
 const SPARE_FILE = 'spare'
 export const SPARE_BYTES = 64 * 1024
 
-class OpenCall implements Ticket, PrintedAdmission {
+class OpenCall implements Ticket {
   readonly requestId: string
   /** Beginning of its lines. */
   readonly identity: string
@@ -54,11 +53,10 @@ class OpenCall implements Ticket, PrintedAdmission {
     this.model = admission.model
     this.written = written
   }
-
-  get line(): string {
-    return printAdmissionLine(this.identity)
-  }
 }
+
+const printAdmissions = (calls: readonly OpenCall[]): string =>
+  calls.reduce((lines, { identity }) => lines + printAdmissionLine(identity), '')
 
 /** Settlements that go into one group. */
 interface Chunk {
@@ -163,7 +161,7 @@ export class FileJournal implements Journal {
       this.#dropped += 1
       return
     }
-    const line = printSettlementLine(settlement, call ?? undefined)
+    const line = printSettlementLine(settlement, call)
     let chunk = this.#chunks.at(-1)
     if (chunk === undefined || chunk.text.length >= GROUP_FULL_CHARS) {
       chunk = newChunk()
@@ -257,8 +255,7 @@ export class FileJournal implements Journal {
   #write(admitted: readonly OpenCall[]): Error | null {
     if (this.#failure !== null) return this.#failure
     if (admitted.length === 0 && this.#chunks.length === 0) return null
-    let lines = ''
-    for (const call of admitted) lines += call.line
+    let lines = printAdmissions(admitted)
     let opening = admitted
     try {
       do {
@@ -321,7 +318,7 @@ export class FileJournal implements Journal {
     if (oldest.unbooked > 0 || oldest.open.size === 0) return
     const calls = [...oldest.open]
     try {
-      this.#writeGroup(calls.map(({ line }) => line).join(''), calls, undefined)
+      this.#writeGroup(printAdmissions(calls), calls, undefined)
       this.#open -= calls.length
       oldest.open.clear()
       this.#segments.removeDone()
@@ -362,7 +359,7 @@ export class FileJournal implements Journal {
       this.#reserveSpace(false)
       this.#segments.rotate()
       const calls = segments.flatMap(({ open }) => [...open])
-      if (calls.length > 0) this.#writeGroup(calls.map(({ line }) => line).join(''), calls, undefined)
+      if (calls.length > 0) this.#writeGroup(printAdmissions(calls), calls, undefined)
       this.#open -= calls.length
       const current = this.#segments.list.at(-1)
       for (const segment of segments) if (segment !== current) segment.open.clear()

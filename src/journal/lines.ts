@@ -97,7 +97,10 @@ export interface PrintedAdmission {
  * Prints a settlement.
  * @param admitted the call's, where it has been printed: another model may have served it since
  */
-export function printSettlementLine(settlement: Settlement, admitted?: PrintedAdmission): string {
+export function printSettlementLine(
+  settlement: Settlement,
+  admitted: PrintedAdmission | null = null,
+): string {
   const identity = admitted?.model === settlement.model ? admitted.identity : printIdentity(settlement)
   const line = printSettlement(settlement, identity)
   return line.length <= SETTLEMENT_MAX_CHARS ? line : printSettlement(shorten(settlement), identity)

@@ -66,14 +66,14 @@ export const AREAS: readonly Area[] = [
     ],
   },
   {
+    name: 'idempotency',
+    code: ['pipelines/calls/{claim,idempotency}.ts'],
+    tests: ['test/pipelines/calls/idempotency.test.ts'],
+  },
+  {
     name: 'calls',
-    code: [
-      'pipelines/chat/select-model.ts',
-      'pipelines/calls/{claim,idempotency}.ts',
-      'pipelines/chat/forward/{call-record,charge,route-choice}.ts',
-    ],
+    code: ['pipelines/chat/select-model.ts', 'pipelines/chat/forward/{call-record,charge,route-choice}.ts'],
     tests: [
-      'test/pipelines/calls/calls.test.ts',
       'test/pipelines/chat/requests.test.ts',
       'test/pipelines/chat/usage.test.ts',
       'test/pipelines/chat/other-models.test.ts',

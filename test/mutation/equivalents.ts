@@ -251,6 +251,11 @@ const GROUPS: readonly EquivalentGroup[] = [
     mutants: [['at < this.#times.length', 'at <= this.#times.length']],
   },
   {
+    file: 'pipelines/tasks/end/settlement.ts',
+    why: 'a response is charged by its tokens, or not at all',
+    mutants: [['charge !== null && isByTokens(charge)', 'true']],
+  },
+  {
     file: 'src/limits/arbiter.ts',
     why: 'who withdraws nothing changes nothing',
     mutants: [
@@ -327,6 +332,16 @@ const GROUPS: readonly EquivalentGroup[] = [
     file: 'pipelines/calls/max-price.ts',
     why: 'equal prices are the same',
     mutants: [['ofKey < wanted', 'ofKey <= wanted']],
+  },
+  {
+    file: 'pipelines/calls/claim.ts',
+    why: 'what is no head has no sink',
+    mutants: [["reply.type === 'head'", 'true']],
+  },
+  {
+    file: 'pipelines/calls/claim.ts',
+    why: 'an answer begins with its head',
+    mutants: [['[]', '["Stryker was here"]']],
   },
   {
     file: 'pipelines/chat/precharge.ts',

@@ -26,6 +26,7 @@ export const RULES: readonly Rule[] = [
   { status: 400, message: /^Passkeys need a browser/, why: REACHED },
   { status: 400, message: /^expires_at: is past/, why: 'what time it is' },
   { status: 400, message: /^events: .* is no event of /, why: STORED },
+  { status: 400, message: /^The text has no .* in (models|channels)\.$/s, why: OTHER_FIELD },
   { status: 400, message: /^The text has problems: correct them first/, why: OTHER_FIELD },
   { status: 400, message: /is neither an address nor a network/, why: 'addresses have many forms' },
   { status: 400, message: /^email: is not an email address/, why: 'addresses have many forms' },

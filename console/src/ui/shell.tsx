@@ -106,15 +106,7 @@ const Brand = () => (
   </span>
 )
 
-interface NavigationProps {
-  onSearch(): void
-  onShortcuts(): void
-  onChosen?(): void
-}
-
-function Navigation({ onSearch, onShortcuts, onChosen }: NavigationProps) {
-  const session = useSession()
-  const account = useAccount()
+function SignOut() {
   const queries = useQueryClient()
   const navigate = useNavigate()
   const leave = useMutation({
@@ -131,6 +123,30 @@ function Navigation({ onSearch, onShortcuts, onChosen }: NavigationProps) {
       announceSession()
     },
   })
+  return (
+    <>
+      <Button
+        kind="quiet"
+        className="justify-start px-2"
+        isBusy={leave.isPending}
+        onClick={() => leave.mutate()}
+      >
+        {t('Sign out')}
+      </Button>
+      <FormError error={leave.error} />
+    </>
+  )
+}
+
+interface NavigationProps {
+  onSearch(): void
+  onShortcuts(): void
+  onChosen?(): void
+}
+
+function Navigation({ onSearch, onShortcuts, onChosen }: NavigationProps) {
+  const session = useSession()
+  const account = useAccount()
   return (
     <div className="flex h-full flex-col gap-4 overflow-y-auto p-3">
       <p className="px-2 pt-1">
@@ -201,15 +217,7 @@ function Navigation({ onSearch, onShortcuts, onChosen }: NavigationProps) {
         <p className="truncate px-2 text-quiet text-sm" title={session.user.email}>
           {session.user.name}
         </p>
-        <Button
-          kind="quiet"
-          className="justify-start px-2"
-          isBusy={leave.isPending}
-          onClick={() => leave.mutate()}
-        >
-          {t('Sign out')}
-        </Button>
-        <FormError error={leave.error} />
+        <SignOut />
       </div>
     </div>
   )

@@ -4,7 +4,6 @@
  */
 import { Buffer } from 'node:buffer'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
-import type { Credits } from '../../../schemas/money.ts'
 import { findProvider } from '../../../src/channels/providers/presets.ts'
 import { type KeyMask, makeKeyMask } from '../../../src/core/call-log/key-mask.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
@@ -27,6 +26,7 @@ import {
   readUpstreamRefusal,
   toConnectionFailure,
   tooLargeAnswer,
+  toStreamFailure,
   unusableAnswer,
 } from '../../calls/upstream-error.ts'
 import {
@@ -35,7 +35,6 @@ import {
   isCompressed,
   MAX_WHOLE_RESPONSE_BYTES,
   StreamAnswer,
-  type Waiting,
 } from './stream-answer.ts'
 
 const EVENT_STREAM = 'text/event-stream'
@@ -105,10 +104,12 @@ class AssembledAnswer implements Answer {
   readonly #call: AnswerReceiver
   readonly #stream: AnswerStream
   readonly #assembler: StreamAssembler
+  readonly #route: Route
   #length = 0
   #metered: Metered = NOTHING_METERED
 
-  constructor(call: AnswerReceiver, stream: AnswerStream, assembler: StreamAssembler) {
+  constructor(call: AnswerReceiver, stream: AnswerStream, assembler: StreamAssembler, route: Route) {
+    this.#route = route
     this.#call = call
     this.#stream = stream
     this.#assembler = assembler
@@ -135,7 +136,7 @@ class AssembledAnswer implements Answer {
     this.#take(this.#stream.end())
     const { laterError, firstError, isAnswer, isComplete } = this.#stream
     const error = laterError ?? firstError
-    if (error !== null) return this.#call.fail(this.#call.readStreamError(error))
+    if (error !== null) return this.#call.fail(toStreamFailure(error, this.#route))
     if (!isAnswer) return this.#call.fail(endedWithoutAnswer())
     if (!isComplete) return this.#call.fail(incompleteAnswer())
     this.#metered = this.#stream
@@ -157,33 +158,30 @@ interface AnswerHead {
   readonly headers: ResponseHeaders
   readonly adapter: ProtocolAdapter
   readonly route: Route
-  readonly waiting: Waiting
-  /** Returns the charge for an answer that ends well with these facts; null where it is not known. */
-  readonly quoteCost: (metered: Metered) => Credits | null
 }
 
 /** Chooses the reader of the upstream's answer to `asked`; returns null for an answer that cannot be read. */
 export function chooseAnswer(asked: ChatCall, call: AnswerReceiver, head: AnswerHead): Answer | null {
-  const { status, headers, adapter, route, waiting } = head
+  const { status, headers, adapter, route } = head
   if (status >= 300 || status < 200) return new ErrorAnswer(call, head)
   if (isCompressed(headers)) return null
   const contentType = headers.contentType ?? JSON_TYPE
   const isAssembled = asked.isAssembled === true
   const opened = openAnswerStream(asked, contentType, adapter, route)
   const showsCost = opened !== null && asked.wantsCost === true
-  const stream = showsCost ? showCostInStream(opened, () => head.quoteCost(opened)) : opened
+  const stream = showsCost ? showCostInStream(opened, () => call.record.quoteCost(opened)) : opened
   if (stream === null) {
     const wanted = isAssembled ? { ...asked, stream: false } : asked
     const type = wanted.stream ? (adapter.streamContentType(asked) ?? EVENT_STREAM) : contentType
-    return new WholeAnswer(call, type, route, (body) => readWhole(wanted, body, head))
+    return new WholeAnswer(call, type, route, (body) => readWhole(wanted, body, head, call))
   }
-  if (isAssembled) return new AssembledAnswer(call, stream, adapter.assembleStream!())
+  if (isAssembled) return new AssembledAnswer(call, stream, adapter.assembleStream!(), route)
   const isAws = isAwsFraming(contentType)
   return new StreamAnswer(
     call,
     adapter.streamContentType(asked) ?? (isAws ? EVENT_STREAM : contentType),
     stream,
-    waiting,
+    route,
   )
 }
 
@@ -256,13 +254,14 @@ class Collected {
 function readWhole(
   asked: ChatCall,
   body: Buffer,
-  { adapter, headers, route, quoteCost }: AnswerHead,
+  { adapter, headers, route }: AnswerHead,
+  call: AnswerReceiver,
 ): ReadAnswer {
   const { provider } = route.channel
   const read = adapter.readWhole(asked, body, provider)
   const metered = withHeaderUsage(read.metered, provider, headers)
   const { isAnswer } = read
-  const cost = asked.wantsCost === true && isAnswer ? quoteCost(metered) : null
+  const cost = asked.wantsCost === true && isAnswer ? call.record.quoteCost(metered) : null
   const whole = cost === null ? read.body : withCost(read.body, cost)
   return { isAnswer, body: asked.stream && isAnswer ? adapter.wholeAsStream(asked, whole) : whole, metered }
 }

@@ -6,7 +6,7 @@ import { FAILURES, Failure } from '../../../schemas/failure.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { DataSink, HeaderList, Reply } from '../../../src/http/handler.ts'
 import type { Ticket } from '../../../src/journal/journal.ts'
-import type { EncodedRequest, Metered, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
+import type { EncodedRequest, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
 import { callAdapter } from '../../../src/protocols/registry.ts'
 import type {
   ResponseHeaders,
@@ -24,7 +24,6 @@ import {
   notJournaled,
   notStored,
   toConnectionFailure,
-  toStreamFailure,
 } from '../../calls/upstream-error.ts'
 import { type AdmittedCall, endReservation } from '../precharge.ts'
 import {
@@ -42,7 +41,7 @@ import { CallRecord, type Ending, FAULT, toEnding, toRefusedEnding, UNJOURNALED 
 import type { Forwarding } from './deps.ts'
 import { noteStoredResponse, noteUnfinishedCall, runAfter } from './response-notes.ts'
 import { RouteChoice } from './route-choice.ts'
-import { type Answer, type AnswerReceiver, readKeepAlive } from './stream-answer.ts'
+import { type Answer, type AnswerReceiver, describeWaiting, type Waiting } from './stream-answer.ts'
 import { joinAnswerHeaders, makeTranslationHeaders, planTranslationHeaders } from './translation-headers.ts'
 
 export class ForwardedCall
@@ -55,7 +54,7 @@ export class ForwardedCall
   #admitted: AdmittedCall
   readonly #subscriber: Subscriber<Reply>
   readonly #choice: RouteChoice
-  readonly #record: CallRecord
+  readonly record: CallRecord
   readonly #notes: AttemptNotes
   readonly #body: AttemptBody
   #ticket: Ticket | null = null
@@ -79,16 +78,16 @@ export class ForwardedCall
     this.#admitted = admitted
     this.#subscriber = subscriber
     this.#choice = new RouteChoice(deps, admitted)
-    this.#record = new CallRecord(admitted, this.#choice.tried)
+    this.record = new CallRecord(admitted, this.#choice.tried)
     this.#body = new AttemptBody(deps, this)
-    this.#notes = new AttemptNotes(deps, admitted.request, this.#record, this.#choice)
+    this.#notes = new AttemptNotes(deps, admitted.request, this.record, this.#choice)
   }
 
   start(): void {
     this.#subscriber.add(this)
     this.#admitted.ends.hold()
     this.#deps.onInFlight(1)
-    this.#ticket = this.#deps.journal.admit(this.#record.admission, this.#admittedToJournal)
+    this.#ticket = this.#deps.journal.admit(this.record.admission, this.#admittedToJournal)
   }
 
   /** Tears down and settles. Runs on completion, error and abort alike, and after any exception since `start`. */
@@ -96,11 +95,11 @@ export class ForwardedCall
     // The upstream is about to end: its connection can be used again.
     if (this.#finished !== null && this.#deps.lateUsage.has(this)) return this.#upstream?.resume()
     if (this.#isSettled) return this.endUpstream()
-    if (this.#record.ending.kind !== 'aborted') return this.#close()
+    if (this.record.ending.kind !== 'aborted') return this.#close()
     const told = this.#answer?.toldFailure ?? null
     if (told !== null) return this.finish(told)
     this.#mayReplaceConnection = false
-    this.#left = readOn(this.#deps, this, this.#record, this.#answer, this.#upstream?.sent === true)
+    this.#left = readOn(this.#deps, this, this.record, this.#answer, this.#upstream?.sent === true)
     if (this.#left === null) return this.#closeLeft()
     if (this.#left.hadAll) void this.#admitted.claim?.keep()
     if (this.#answer !== null) this.#answer = this.#left.discardRest(this.#answer)
@@ -129,13 +128,13 @@ export class ForwardedCall
 
   #failUnjournaled(error: Error): void {
     this.#ticket = null
-    this.#record.ending = UNJOURNALED
+    this.record.ending = UNJOURNALED
     const planned = planTranslationHeaders(this.#admitted.protocol, this.#admitted)
     this.#subscriber.error(withHeaders(notJournaled(error), planned))
   }
 
   #attempt(route: Route, onFreshConnection = false): void {
-    this.#record.forgetAttempt()
+    this.record.forgetAttempt()
     this.#route = route
     const adapter = callAdapter(this.#admitted.protocol, this.#admitted.call, route.protocol)
     this.#translation = makeTranslationHeaders(route, adapter, this.#admitted.model)
@@ -151,7 +150,7 @@ export class ForwardedCall
   }
 
   #send(route: Route, adapter: ProtocolAdapter, encoded: EncodedRequest, onFreshConnection: boolean): void {
-    this.#admitted = this.#record.admitted = this.#choice.setModel(this.#admitted)
+    this.#admitted = this.record.admitted = this.#choice.setModel(this.#admitted)
     this.#adapter = adapter
     const now = performance.now()
     const traceparent = this.#notes.begin(route, encoded.notes ?? encoded.dropped, now)
@@ -175,7 +174,7 @@ export class ForwardedCall
     if (upstream === null) return
     this.#upstream = null
     upstream.abort()
-    this.#record.isSent = upstream.sent
+    this.record.isSent = upstream.sent
   }
 
   onHead(status: number, headers: ResponseHeaders): void {
@@ -215,7 +214,7 @@ export class ForwardedCall
     const last = this.#lastFailure
     // It could be written for an upstream before: how that one failed is the answer, unless another does better.
     if (failure !== null && last !== null) return this.#runGuarded(() => this.#goOn(last))
-    this.#record.ending = failure === null ? FAULT : toRefusedEnding(failure)
+    this.record.ending = failure === null ? FAULT : toRefusedEnding(failure)
     this.#status = failure?.status ?? FAILURES.internal_error.status
     this.#subscriber.error(withHeaders(error, this.#translation))
   }
@@ -223,12 +222,7 @@ export class ForwardedCall
   #beginAnswer(status: number, headers: ResponseHeaders, adapter: ProtocolAdapter): void {
     this.#status = status
     this.#notes.noteStatus(status)
-    const { call, request, time } = this.#admitted
-    const keepAlive = readKeepAlive(this.#deps.config(), adapter, call)
-    const waiting = { silence: this.#deps.silence, since: request.startedAt, keepAlive, idleMs: time.idleMs }
-    const quoteCost = (metered: Metered) => this.#record.quoteCost(metered)
-    const head = { status, headers, adapter, route: this.#route!, waiting, quoteCost }
-    const answer = chooseAnswer(call, this, head)
+    const answer = chooseAnswer(this.#admitted.call, this, { status, headers, adapter, route: this.#route! })
     if (answer === null) return this.fail(compressedAnswer())
     this.#answer = this.#left?.discardRest(answer) ?? answer
   }
@@ -236,7 +230,7 @@ export class ForwardedCall
   #handleBroken(failure: UpstreamFailure): void {
     if (this.#answer !== null) return this.#answer.breakOff(failure)
     const broken = toConnectionFailure(failure)
-    const isReplaced = this.#mayReplaceConnection && isStale(failure, this.#record.attempt!.beganAt)
+    const isReplaced = this.#mayReplaceConnection && isStale(failure, this.record.attempt!.beganAt)
     if (!isReplaced) return this.fail(broken)
     // Connections that idle together close together: a new one is no retry, and outside the budget of retries.
     this.#mayReplaceConnection = false
@@ -247,7 +241,7 @@ export class ForwardedCall
 
   begin(headers: HeaderList): void {
     this.#body.end()
-    this.#admitted = this.#choice.admitted = this.#record.releaseBody()
+    this.#admitted = this.#choice.admitted = this.record.releaseBody()
     this.#subscriber.next({
       type: 'head',
       status: this.#status,
@@ -261,7 +255,7 @@ export class ForwardedCall
 
   noteFirstByte(isError: boolean): void {
     if (!isError) this.#choice.noteSuccess(this.#route!)
-    this.#record.firstByteAt = performance.now()
+    this.record.firstByteAt = performance.now()
   }
 
   send(bytes: Uint8Array): void {
@@ -289,15 +283,19 @@ export class ForwardedCall
     })
   }
 
-  isPaused = (): boolean => this.#upstream?.paused ?? false
-  hideSecrets = (bytes: Buffer): Buffer => this.#record.hideSecrets(bytes)
-  readStreamError = (event: Buffer): AttemptFailure => toStreamFailure(event, this.#route!)
+  readWaiting(): Waiting {
+    return describeWaiting(this.#deps, this.#admitted, this.#adapter!)
+  }
+
+  isPaused(): boolean {
+    return this.#upstream?.paused ?? false
+  }
 
   finishWhole(headers: HeaderList, body: Buffer): void {
     const all = joinAnswerHeaders(headers, this.#admitted, this.#translation)
     const whole: Reply = { type: 'full', status: this.#status, headers: all, body }
     if (this.#left !== null) return this.#closeLeft(whole)
-    this.#record.firstByteAt = performance.now()
+    this.record.firstByteAt = performance.now()
     this.#succeed(whole)
   }
 
@@ -309,7 +307,7 @@ export class ForwardedCall
   }
 
   #recordSuccess(last?: Reply): void {
-    this.#record.ending = { kind: 'success' }
+    this.record.ending = { kind: 'success' }
     this.#notes.noteHealth(false)
     this.#stored = noteStoredResponse(this.#deps, this.#admitted, this.#route!, this.#answer!)
     this.#admitted.claim?.charge(last)
@@ -319,7 +317,7 @@ export class ForwardedCall
     if (this.#finished !== null) return this.#finished.end()
     if (this.#left !== null) return this.#closeLeft()
     if (ending.kind === 'success') return this.#succeed()
-    this.#record.ending = ending
+    this.record.ending = ending
     this.#notes.breakOff(ending)
     const notice = writeBreakNotice(this.#admitted)
     if (notice !== null) this.send(notice)
@@ -350,7 +348,7 @@ export class ForwardedCall
 
   #endAttempt(failure: AttemptFailure, isOtherKey: boolean): void {
     this.#abortUpstream()
-    if (this.#answer !== null) this.#record.metered = this.#answer.readMeter()
+    if (this.#answer !== null) this.record.metered = this.#answer.readMeter()
     this.#answer = null
     this.#notes.fail(failure, isOtherKey)
   }
@@ -359,17 +357,17 @@ export class ForwardedCall
   #goOn(failure: AttemptFailure, route = this.#chooseAnother(failure)): void {
     this.#lastFailure = failure
     if (route !== null) return this.#attempt(route)
-    this.#record.ending = toEnding(failure)
+    this.record.ending = toEnding(failure)
     this.#status = failure.error.status
     if (this.#left !== null) return this.#close()
-    const shown = maskError(failure.error, (text) => this.#record.mask(text))
+    const shown = maskError(failure.error, (text) => this.record.mask(text))
     this.#subscriber.error(withHeaders(shown, this.#translation))
   }
 
   /** Returns the route of another attempt; null where none follows. Only ever before the first byte. */
   #chooseAnother(failure: AttemptFailure): Route | null {
     if (this.#left !== null) return null
-    const attempts = this.#record.attemptsCount - Number(!this.#mayReplaceConnection)
+    const attempts = this.record.attemptsCount - Number(!this.#mayReplaceConnection)
     return this.#choice.chooseAfterFailure(this.#route!, failure, attempts)
   }
 
@@ -385,12 +383,12 @@ export class ForwardedCall
     this.#body.end()
     this.#notes.endOpen()
     this.#choice.end()
-    if (this.#answer !== null) this.#record.metered = this.#answer.readMeter()
+    if (this.#answer !== null) this.record.metered = this.#answer.readMeter()
     const now = performance.now()
-    this.#record.measureOutput(this.#deps.outputRates, now, this.#left?.isToLimit === true)
-    const { settlement, cost, oddities } = this.#record.settle(Date.now(), now)
+    this.record.measureOutput(this.#deps.outputRates, now, this.#left?.isToLimit === true)
+    const { settlement, cost, oddities } = this.record.settle(Date.now(), now)
     endReservation(this.#deps, this.#admitted, cost)
-    noteUnfinishedCall(this.#deps, this.#admitted, this.#record)
+    noteUnfinishedCall(this.#deps, this.#admitted, this.record)
     this.#deps.journal.settle(this.#ticket, settlement, written)
     this.#deps.onInFlight(-1)
     this.#deps.onSettled(settlement, oddities, this.#route?.upstreamModel ?? '')

@@ -4,19 +4,22 @@
  */
 import { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
-import type { ConfigFile } from '../../../schemas/config/file.ts'
 import type { HeaderList } from '../../../src/http/handler.ts'
-import type { AnswerStream, ChatCall, Metered, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
+import type { AnswerStream, Metered, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
 import type { ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
 import {
   type AttemptFailure,
+  type ErrorSource,
   endedWithoutAnswer,
   INCOMPLETE,
   NO_ANSWER,
   noEvent,
   toConnectionFailure,
+  toStreamFailure,
 } from '../../calls/upstream-error.ts'
-import { type Ending, toEnding } from './call-record.ts'
+import type { AdmittedCall } from '../precharge.ts'
+import { type CallRecord, type Ending, toEnding } from './call-record.ts'
+import type { Forwarding } from './deps.ts'
 
 /** The call of an answer, which sends on what the answer makes. */
 export interface AnswerReceiver {
@@ -29,8 +32,6 @@ export interface AnswerReceiver {
   sendLast(bytes: Uint8Array): void
   /** Returns true while the client has not taken all that was sent. */
   isPaused(): boolean
-  /** Returns the bytes without the secrets of the channel. */
-  hideSecrets(bytes: Buffer): Buffer
   /**
    * Ends a stream.
    * @param isTold the upstream has sent why the answer is none, and has ended the stream in good order
@@ -38,8 +39,6 @@ export interface AnswerReceiver {
   finish(readEnding: Ending, isTold?: boolean): void
   /** Sends the whole answer and ends it. */
   finishWhole(headers: HeaderList, body: Buffer): void
-  /** Returns the failure of an error event. */
-  readStreamError(event: Buffer): AttemptFailure
   /**
    * Called with an error that came first: makes another attempt in place of this one. Returns false where none is left,
    * or none would do better: the event is the answer then.
@@ -49,6 +48,9 @@ export interface AnswerReceiver {
   fail(failure: AttemptFailure): void
   /** Runs the work unless the call has ended; an exception ends the call. */
   goOn(work: () => void): void
+  /** Returns how a stream waits for its upstream. */
+  readWaiting(): Waiting
+  readonly record: Pick<CallRecord, 'hideSecrets' | 'quoteCost'>
 }
 
 /** Handler of an upstream's answer, called piece by piece. */
@@ -106,6 +108,7 @@ export class StreamAnswer implements Answer, WatchedStream {
 
   readonly #headers: HeaderList
   readonly #silence: SilenceWatch
+  readonly #source: ErrorSource
   readonly #keepAlive: NonNullable<Waiting['keepAlive']>
   #quietSince: number
   readonly #idleMs: number
@@ -116,8 +119,9 @@ export class StreamAnswer implements Answer, WatchedStream {
   #held: Buffer[] = []
   #heldBytes = 0
 
-  constructor(call: AnswerReceiver, contentType: string, stream: AnswerStream, waiting: Waiting) {
-    const { silence, since, keepAlive, idleMs } = waiting
+  constructor(call: AnswerReceiver, contentType: string, stream: AnswerStream, source: ErrorSource) {
+    const { silence, since, keepAlive, idleMs } = call.readWaiting()
+    this.#source = source
     this.#call = call
     this.#headers = [
       ['content-type', contentType],
@@ -227,7 +231,7 @@ export class StreamAnswer implements Answer, WatchedStream {
   /** Sends bytes; an upstream's error passes unchanged except for the channel's secrets. */
   #send(out: Buffer): void {
     const { laterError, firstError, hasEnded } = this.#meter
-    if (laterError !== null || firstError !== null) this.#call.send(this.#call.hideSecrets(out))
+    if (laterError !== null || firstError !== null) this.#call.send(this.#call.record.hideSecrets(out))
     else if (hasEnded && this.#ending() === SUCCESS) {
       this.#state = ENDED
       this.#call.sendLast(out)
@@ -247,7 +251,7 @@ export class StreamAnswer implements Answer, WatchedStream {
 
   /** Returns whether the attempt ends with an error that came first: then nothing of it goes out. */
   #endsAttempt(event: Buffer): boolean {
-    const failure = this.#call.readStreamError(event)
+    const failure = toStreamFailure(event, this.#source)
     if (this.#call.failOver(failure)) return true
     if (failure.hidesEvent !== true) return false
     this.#call.fail(failure)
@@ -264,7 +268,7 @@ export class StreamAnswer implements Answer, WatchedStream {
   #ending(): Ending {
     const { laterError, firstError, isAnswer, isComplete } = this.#meter
     const error = laterError ?? firstError
-    if (error !== null) return toEnding(this.#call.readStreamError(error))
+    if (error !== null) return toEnding(toStreamFailure(error, this.#source))
     if (!isComplete) return makeFailedEnding(INCOMPLETE)
     return isAnswer ? SUCCESS : makeFailedEnding(NO_ANSWER)
   }
@@ -306,14 +310,16 @@ const isComment = (bytes: Buffer): boolean =>
 
 const NEVER = { ms: Number.POSITIVE_INFINITY, bytes: Buffer.alloc(0) }
 
-/** Returns what fills a silence of a call's stream, and after how long; null for nothing. */
-export function readKeepAlive(
-  { keep_alive_seconds: seconds }: Pick<ConfigFile, 'keep_alive_seconds'>,
+/** Returns how the stream of a call waits. */
+export function describeWaiting(
+  { silence, config }: Pick<Forwarding, 'silence' | 'config'>,
+  { call, request, time }: AdmittedCall,
   adapter: ProtocolAdapter,
-  call: ChatCall,
-): Waiting['keepAlive'] {
+): Waiting {
+  const { keep_alive_seconds: seconds } = config()
   const bytes = seconds === null ? null : adapter.keepAlive(call)
-  return seconds === null || bytes === null ? null : { ms: seconds * MS_PER_SECOND, bytes }
+  const keepAlive = seconds === null || bytes === null ? null : { ms: seconds * MS_PER_SECOND, bytes }
+  return { silence, since: request.startedAt, keepAlive, idleMs: time.idleMs }
 }
 
 export interface WatchedStream {

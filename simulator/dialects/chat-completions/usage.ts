@@ -33,11 +33,8 @@ export function wholeUsage(usage: Usage, { usage: mode, ...directives }: UsageDi
 }
 
 /** Returns usage in the form of a provider, with a fault if the directives want one. */
-export function wireUsage(
-  usage: Usage,
-  { usage_form: form = 'openai', usage_fault }: UsageDirectives,
-): unknown {
-  const wire = FORMS[form](usage)
+export function wireUsage(usage: Usage, { usage_form: form, usage_fault }: UsageDirectives): unknown {
+  const wire = (form === undefined ? openai : FORMS[form])(usage)
   if (usage_fault === 'negative') return { ...wire, prompt_tokens: -usage.prompt - 1 }
   if (usage_fault === 'cached_above')
     return { ...wire, prompt_tokens_details: { cached_tokens: usage.prompt + 1 } }
@@ -79,7 +76,6 @@ const openai = (usage: Usage): Wire => ({
 })
 
 const FORMS: Readonly<Record<UsageForm, (usage: Usage) => Wire>> = {
-  openai,
   groq: openai,
   deepseek: (usage) => ({
     ...toCounts(usage),
@@ -87,7 +83,6 @@ const FORMS: Readonly<Record<UsageForm, (usage: Usage) => Wire>> = {
     prompt_cache_miss_tokens: usage.prompt - usage.cached,
     ...(usage.reasoning > 0 ? { completion_tokens_details: { reasoning_tokens: usage.reasoning } } : {}),
   }),
-  moonshot: (usage) => ({ ...toCounts(usage), cached_tokens: usage.cached }),
   xai: (usage) => ({
     ...toCounts(usage),
     completion_tokens: usage.completion - usage.reasoning,
@@ -100,24 +95,5 @@ const FORMS: Readonly<Record<UsageForm, (usage: Usage) => Wire>> = {
     completion_tokens_details: { reasoning_tokens: usage.reasoning, audio_tokens: 0 },
     num_sources_used: usage.searches,
     cost_in_usd_ticks: 100 * (usage.prompt + usage.completion),
-  }),
-  qwen: (usage) => ({
-    ...toCounts(usage),
-    prompt_tokens_details: {
-      text_tokens: usage.prompt - usage.inputAudio - usage.inputImage,
-      ...(usage.inputAudio > 0 ? { audio_tokens: usage.inputAudio } : {}),
-      ...(usage.inputImage > 0 ? { image_tokens: usage.inputImage } : {}),
-      cached_tokens: usage.cached,
-      cache_creation_input_tokens: usage.cacheWrite,
-      cache_creation: { ephemeral_5m_input_tokens: usage.cacheWrite },
-      cache_type: 'ephemeral',
-    },
-    completion_tokens_details: { reasoning_tokens: usage.reasoning, text_tokens: usage.completion },
-  }),
-  openrouter: (usage) => ({
-    ...openai(usage),
-    cost: 0.00001 * (usage.prompt + usage.completion),
-    is_byok: false,
-    cost_details: { upstream_inference_cost: null },
   }),
 }

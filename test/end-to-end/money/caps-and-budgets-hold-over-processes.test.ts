@@ -94,10 +94,11 @@ t.test('100 parallel calls against a cap for 5, over three processes', async (t)
     type: 'insufficient_quota',
     message: /spend cap/,
   })
-  t.match(await (await service.get(key, '/v1/key/balance')).json(), {
-    spend_cap: String(COST * AFFORDABLE_CALLS),
-    spent: String(COST * AFFORDABLE_CALLS),
-  })
+  for (const path of ['/v1/key/balance', '/v1/usage'])
+    t.match(await (await service.get(key, path)).json(), {
+      spend_cap: String(COST * AFFORDABLE_CALLS),
+      spent: String(COST * AFFORDABLE_CALLS),
+    })
   await database.keys.update(keyId, { spendCap: cap(AFFORDABLE_CALLS + 1) })
   await until('a raised cap is in force', async () => (await service.chat(key, BODY)).status === 200)
   await assertBooksAgree(t, keyId, cap(AFFORDABLE_CALLS + 1))
@@ -247,9 +248,12 @@ t.test('100 parallel calls against a budget for 5, over three processes', async 
   for (const protocol of CHAT_PROTOCOLS)
     await checkRefused(t, await ask(service, key, protocol, 'brisk'), protocol, ERRORS.quotaExceeded, message)
 
-  t.match(await (await service.get(key, '/v1/key/balance')).json(), {
-    budgets: [{ scope: 'account', period: 'day', spent: String(COST * AFFORDABLE_CALLS), resets_at: resets }],
-  })
+  for (const path of ['/v1/key/balance', '/v1/usage'])
+    t.match(await (await service.get(key, path)).json(), {
+      budgets: [
+        { scope: 'account', period: 'day', spent: String(COST * AFFORDABLE_CALLS), resets_at: resets },
+      ],
+    })
   const rows = await service.logs(key, (found) => found.some(({ status }) => status === 'rejected'))
   t.match(
     rows.find(({ status }) => status === 'rejected'),

@@ -19,7 +19,6 @@ import {
   PLAIN,
   postUntilBroken,
   simulated,
-  WAYS,
 } from '../protocols/support.ts'
 import { rowOf, traceOf } from '../support.ts'
 
@@ -36,8 +35,9 @@ const brokenChannel = (protocol: ChatProtocol) => {
     ...Object.fromEntries(streams),
     [`${protocol}.half`]: say(`cut:${MIDDLE_OF_ANSWER_BYTES}`),
   }
-  return simulated(protocol, models, { timeout_seconds: TIMEOUT_SECONDS })
+  return simulated(protocol, models, { timeout_seconds: TIMEOUT_SECONDS, serve: [...CHAT_PROTOCOLS] })
 }
+const WAYS = CHAT_PROTOCOLS.flatMap((client) => CHAT_PROTOCOLS.map((upstream) => [client, upstream] as const))
 const messages = [{ role: 'user' as const, content: 'hi' }]
 /** What the call has: its upstream hangs for longer, and even a slow machine brings the middle of the stream sooner. */
 const TIMEOUT_SECONDS = 5

@@ -13,7 +13,6 @@ import {
   maskError,
   readUpstreamRefusal,
   STALE_WITHIN_MS,
-  toStreamFailure,
   UpstreamRefusal,
 } from '../../../pipelines/calls/upstream-error.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/after-answer.ts'
@@ -1650,14 +1649,14 @@ t.test('silence is filled', async (t) => {
     #now = 0
 
     constructor(stream: AnswerStream, limits: Pick<Waiting, 'keepAlive' | 'idleMs'> = KEPT_ALIVE) {
+      const watch = { add: () => undefined, delete: () => undefined } as unknown as SilenceWatch
       const call: AnswerReceiver = {
-        readStreamError: (event) =>
-          toStreamFailure(event, { protocol: 'chat-completions', channel: {}, isTranslated: false }),
         failOver: () => false,
         begin: () => void this.heads++,
         noteFirstByte: () => undefined,
         isPaused: () => this.isPaused,
-        hideSecrets: (bytes) => bytes,
+        record: { hideSecrets: (bytes) => bytes, quoteCost: () => null },
+        readWaiting: () => ({ silence: watch, since: 0, ...limits }),
         send: (bytes) => {
           this.sent += Buffer.from(bytes).toString()
         },
@@ -1671,12 +1670,8 @@ t.test('silence is filled', async (t) => {
         },
         goOn: (work) => work(),
       }
-      const watch = { add: () => undefined, delete: () => undefined } as unknown as SilenceWatch
-      this.answer = new StreamAnswer(call, EVENTS, stream, {
-        silence: watch,
-        since: 0,
-        ...limits,
-      })
+      const route = { protocol: 'chat-completions', channel: {}, isTranslated: false } as const
+      this.answer = new StreamAnswer(call, EVENTS, stream, route)
     }
 
     /** Lets so much time pass and looks once; returns what went out. */

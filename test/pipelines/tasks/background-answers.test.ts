@@ -135,6 +135,9 @@ t.test('its row has the counts, the settings and the prices of a call', async (t
   t.match(JSON.parse(row.detail!), {
     ...{ prompt_bytes: 80, model_as_asked: 'other name', prices: { input: '1000000' } },
   })
+  const searched = JSON.parse(settled({}, { output: [SEARCHED, SAID], usage }).detail!)
+  t.match(searched.counts, { server_tools: { web_search: 1 } })
+  t.notOk('model_as_asked' in searched)
   const unpriced = endTask({}, undefined, 'failed').settlement!
   t.notMatch(unpriced.detail, 'prices')
 })

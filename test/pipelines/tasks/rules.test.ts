@@ -101,6 +101,7 @@ t.test('a task that succeeds is charged what was delivered, and its row says whe
     error_code: null,
     unit_count: '4',
     unit_type: 'video',
+    usage_source: 'upstream',
     cost: String(10n * ONE_CREDIT),
     estimate: '30',
     latency_ms: 5_000,
@@ -248,14 +249,18 @@ t.test('at its deadline the submit of a task that its client does not know is lo
 })
 
 t.test('polls come at a tenth of the age, within bounds, and later after each that failed', async (t) => {
-  const { video, response } = TASK_RULES
+  const { video } = TASK_RULES
   const delays = (failures: number) =>
     [0, 9_000, 20_000, 100_000, 900_000].map((age) => pollDelayMs(video, age, failures))
   t.same(delays(0), [1_000, 1_000, 2_000, 10_000, 10_000])
   t.same(delays(1), [2_000, 2_000, 4_000, 20_000, 20_000])
   t.same(delays(2), [4_000, 4_000, 8_000, 40_000, 40_000])
   t.same(delays(99), [40_000, 40_000, 40_000, 40_000, 40_000])
-  t.same(pollDelayMs(response, 900_000, 0), 10_000)
+  const longest = TASK_KINDS.map((kind) => [kind, pollDelayMs(TASK_RULES[kind], 900_000, 0)])
+  t.same(Object.fromEntries(longest), {
+    ...{ image: 5_000, video: 10_000, music: 10_000, speech: 5_000, avatar: 10_000, voice: 5_000 },
+    ...{ transcript: 2_000, subtitle: 5_000, response: 10_000 },
+  })
 })
 
 t.test('the cost of an image follows its size, also beyond the one that bounds its charge', async (t) => {
@@ -365,7 +370,7 @@ t.test('a task says why it ended', async (t) => {
 
 t.test('what nobody has sent can be refused, what somebody may have sent cannot', async (t) => {
   t.match(planUnsentRefusal(taskIn('waiting'), NOW), {
-    ...{ to: 'refused', money: 'release' },
+    ...{ to: 'refused', money: 'release', at: NOW },
     changes: { errorCode: 'service_unavailable', errorMessage: /Try again/ },
     settlement: { status: 'error', error_code: 'service_unavailable', error_message: /Try again/ },
   })

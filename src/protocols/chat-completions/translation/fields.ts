@@ -4,7 +4,9 @@ import { type LooseObject, toFields } from '../../loose.ts'
 import { type DroppedFields, nameAll } from '../../translate/dropped-fields.ts'
 
 /** Fields that the gateway itself obeys, whichever upstream answers. */
-const OBEYED = ['model', 'messages', 'stream', 'max_tokens', 'max_completion_tokens', 'usage'] as const
+const OBEYED: ReadonlySet<string> = new Set([
+  ...['model', 'messages', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens', 'usage'],
+])
 
 /** The values by which a field requests its default. */
 const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
@@ -40,11 +42,11 @@ export function saysNothing(name: string, value: unknown): boolean {
 }
 
 /** Adds to `dropped` every field of `request` that has a value and is not in `said`. */
-export function nameFieldsLeftOut(request: unknown, said: readonly string[], dropped: DroppedFields): void {
-  const known = new Set<string>([...OBEYED, 'stream_options', ...said])
-  const names = Object.entries(toFields(request))
-    .filter(([name, value]) => !known.has(name) && !saysNothing(name, value))
-    .map(([name]) => name)
+export function nameFieldsLeftOut(request: unknown, said: ReadonlySet<string>, dropped: DroppedFields): void {
+  const fields = toFields(request)
+  const names = Object.keys(fields).filter(
+    (name) => !OBEYED.has(name) && !said.has(name) && !saysNothing(name, fields[name]),
+  )
   nameAll(names, dropped)
   if (toFields(toFields(request).stream_options).include_obfuscation === true)
     dropped.add('stream_options.include_obfuscation')

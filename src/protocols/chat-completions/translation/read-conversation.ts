@@ -41,7 +41,7 @@ import { nameFieldsLeftOut, nameMessageFieldsLeftOut, saysNothing } from './fiel
 import { readWantedThinking, THINKING_FIELDS } from './wanted-thinking.ts'
 
 /** Fields that the conversation holds, or that are named where they are read. */
-const HELD = [
+const HELD: ReadonlySet<string> = new Set([
   'tools',
   'web_search_options',
   'tool_choice',
@@ -69,7 +69,7 @@ const HELD = [
   'service_tier',
   'verbosity',
   ...THINKING_FIELDS,
-] as const
+])
 
 /**
  * @param body the client's request, parsed

@@ -53,9 +53,12 @@ export function readGenerateContentConversation(request: unknown, dropped: Dropp
     tools: readItems(given.tools).flatMap((tool, index) => readTools(tool, `tools[${index}]`)),
     toolChoice: readChoice(given.toolConfig),
     isParallel: true,
-    settings: readSettings(config, dropped),
+    settings: { ...readSettings(config, dropped), metadata: readLabels(given.labels) },
   }
 }
+
+const readLabels = (labels: unknown): ConversationSettings['metadata'] =>
+  Object.keys(toFields(labels)).length === 0 ? undefined : { field: 'labels', value: toFields(labels) }
 
 /** The protocol's calls may have no ids: an answer belongs to the oldest open call of its name. */
 class ContentReader {
@@ -280,9 +283,12 @@ const DYNAMIC_BUDGET = -1
 
 function readReasoning(value: unknown): ConversationSettings['reasoning'] {
   const { thinkingBudget: budget, thinkingLevel: level, includeThoughts } = readFields(value)
-  const depth = readDepth(budget, toText(level).toLowerCase())
+  const isHidden = includeThoughts !== true
+  // The vendor's models reason unless told otherwise: the client may only want to see it.
+  const usual: ReasoningDepth | null = isHidden ? null : { type: 'adaptive' }
+  const depth = readDepth(budget, toText(level).toLowerCase()) ?? usual
   if (depth === null) return undefined
-  return { field: 'generationConfig.thinkingConfig', value: { depth, isHidden: includeThoughts !== true } }
+  return { field: 'generationConfig.thinkingConfig', value: { depth, isHidden } }
 }
 
 function readDepth(budget: unknown, level: string): ReasoningDepth | null {

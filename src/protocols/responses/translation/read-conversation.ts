@@ -9,6 +9,7 @@ import type {
   FileSource,
   GivenFile,
   OfferedTool,
+  ReasoningDepth,
   SaidText,
   Seal,
   ToolCall,
@@ -31,7 +32,7 @@ const HELD: ReadonlySet<string> = new Set([
   ...['temperature', 'top_p', 'tools', 'tool_choice', 'parallel_tool_calls', 'text', 'user'],
   ...['safety_identifier', 'metadata', 'prompt_cache_key', 'service_tier', 'store', 'include'],
   ...['client_metadata', 'truncation', 'callback_url', 'top_logprobs', 'presence_penalty'],
-  ...['frequency_penalty'],
+  ...['frequency_penalty', 'background'],
 ])
 /** What a client asks for to continue without a stored response: the proof of reasoning comes with every answer. */
 const ENCRYPTED_REASONING = 'reasoning.encrypted_content'
@@ -43,6 +44,9 @@ const ENCRYPTED_REASONING = 'reasoning.encrypted_content'
 export function readResponsesConversation(request: LooseObject, dropped: DroppedFields): Conversation {
   refuseStored(request)
   nameOthers(request, HELD, dropped)
+  // No response is kept, and no item is left out: the defaults ask for the same.
+  if (request.store === true) dropped.add('store')
+  if (request.truncation === 'auto') dropped.add('truncation')
   for (const included of toList(request.include))
     if (included !== ENCRYPTED_REASONING) dropped.add(toText(included))
   const instructions = readTexts(request.instructions)
@@ -276,23 +280,15 @@ function readChoice(choice: unknown, dropped: DroppedFields): Conversation['tool
 
 function readSettings(request: LooseObject, dropped: DroppedFields): ConversationSettings {
   const { reasoning, text, metadata, service_tier: tier, top_logprobs: top } = request
-  const { effort, summary } = toFields(reasoning)
   const { format, verbosity } = toFields(text)
   if (typeof top === 'number' && top > 0) dropped.add('top_logprobs')
   const isTier = tier !== 'auto' && tier !== 'default'
-  const isHidden = summary == null
   return {
     temperature: readNumber('temperature', request.temperature),
     topP: readNumber('top_p', request.top_p),
     presencePenalty: readNumber('presence_penalty', request.presence_penalty || undefined),
     frequencyPenalty: readNumber('frequency_penalty', request.frequency_penalty || undefined),
-    reasoning:
-      typeof effort !== 'string'
-        ? undefined
-        : {
-            field: 'reasoning.effort',
-            value: { depth: effort === 'none' ? { type: 'off' } : { type: 'effort', effort }, isHidden },
-          },
+    reasoning: readReasoning(toFields(reasoning)),
     format: readFormat(toFields(format)),
     verbosity: verbosity === 'medium' ? undefined : readText('text.verbosity', verbosity),
     singleCall:
@@ -305,6 +301,18 @@ function readSettings(request: LooseObject, dropped: DroppedFields): Conversatio
     cacheKey: readText('prompt_cache_key', request.prompt_cache_key),
     serviceTier: isTier ? readText('service_tier', tier) : undefined,
   }
+}
+
+function readReasoning({ effort, summary }: LooseObject): ConversationSettings['reasoning'] {
+  const isHidden = summary == null
+  if (typeof effort === 'string') {
+    const depth: ReasoningDepth = effort === 'none' ? { type: 'off' } : { type: 'effort', effort }
+    return { field: 'reasoning.effort', value: { depth, isHidden } }
+  }
+  // The vendor's models reason unless told otherwise: the client wants to see it.
+  return isHidden
+    ? undefined
+    : { field: 'reasoning.summary', value: { depth: { type: 'adaptive' }, isHidden } }
 }
 
 function readFormat(format: LooseObject): ConversationSettings['format'] {
