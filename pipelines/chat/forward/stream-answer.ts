@@ -5,7 +5,6 @@
 import { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
-import type { ConfigFile } from '../../../schemas/config/file.ts'
 import type { HeaderList } from '../../../src/http/handler.ts'
 import type { AnswerStream, Metered, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
 import type { ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
@@ -310,11 +309,6 @@ const isComment = (bytes: Buffer): boolean =>
   bytes[0] === COLON && bytes.length <= MAX_COMMENT_BYTES && COMMENTS.test(bytes.toString('latin1'))
 
 const NEVER = { ms: Number.POSITIVE_INFINITY, bytes: Buffer.alloc(0) }
-
-interface WaitingDeps {
-  readonly silence: SilenceWatch
-  readonly config: () => Pick<ConfigFile, 'keep_alive_seconds'>
-}
 
 interface WaitingDeps {
   readonly silence: SilenceWatch
