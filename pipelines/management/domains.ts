@@ -3,7 +3,6 @@ import { accountOperations } from './accounts/accounts.ts'
 import { agentOperations } from './accounts/agents.ts'
 import { auditOperations } from './accounts/audit.ts'
 import { budgetOperations } from './accounts/budgets.ts'
-import { keyRotationOperations } from './accounts/key-rotation.ts'
 import { keyOperations } from './accounts/keys.ts'
 import { organizationOperations } from './accounts/organizations.ts'
 import { tokenOperations } from './accounts/tokens.ts'
@@ -30,7 +29,6 @@ import { deliveryOperations } from './notifications/deliveries.ts'
 import { webhookOperations } from './notifications/webhooks.ts'
 import { automaticOperations } from './payments/automatic.ts'
 import { paymentOperations } from './payments/payments.ts'
-import { refusedEventOperations } from './payments/refused-events.ts'
 import { emailOperations } from './people/email.ts'
 import { oidcOperations } from './people/oidc.ts'
 import { passkeyOperations } from './people/passkeys.ts'
@@ -68,9 +66,7 @@ export const DOMAINS = {
   plain: [
     ...sessionOperations,
     ...savedViewOperations,
-    ...refusedEventOperations,
     ...budgetOperations,
-    ...keyRotationOperations,
     ...baseOperations,
     ...pageOperations,
     ...lostSubmitOperations,

@@ -34,6 +34,15 @@ t.test('filters of calls', async (t) => {
     const add = page.getByRole('combobox', { name: 'Add a filter' })
     const choose = (typed: string, name: string) => chooseFilter({ hand, page }, typed, name)
 
+    // Counts stand beside what can be chosen.
+    await page.getByRole('option', { name: 'Failed (1)' }).waitFor({ state: 'attached' })
+    await page.getByRole('option', { name: 'Success (2)' }).waitFor({ state: 'attached' })
+    if (hand === mouse) {
+      await add.click()
+      await page.getByRole('option', { name: 'fast', exact: true }).getByText('2', { exact: true }).waitFor()
+      await page.keyboard.press('Escape')
+    }
+
     for (const [typed, option, chip, kept, gone] of [
       ['brok', 'broken', 'Model: broken', 'broken', 'fast'],
       ['fas', 'Model contains “fas”', 'Model contains: fas', 'fast', 'broken'],

@@ -83,7 +83,7 @@ t.test('calls of all accounts', async (t) => {
     await page.getByRole('button', { name: 'Live', pressed: false }).waitFor()
     await callsInLog(service, ines.raw, 3)
 
-    await page.getByLabel('Status').selectOption('Failed')
+    await page.getByLabel('Status').selectOption('error,interrupted')
     await row(calls, 'fast').first().waitFor({ state: 'detached' })
     const downloading = page.waitForEvent('download')
     await hand.press(button(page, 'CSV'))

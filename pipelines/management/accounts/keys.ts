@@ -1,6 +1,7 @@
 /** Operations of API keys. */
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
 import { Failure } from '../../../schemas/failure.ts'
+import { endFormerSecret, rotateKey } from '../../../schemas/management/accounts/key-rotation.ts'
 import * as operations from '../../../schemas/management/accounts/keys.ts'
 import { normalizeNetwork } from '../../../src/core/keys/address-list.ts'
 import type { Database } from '../../../src/postgres/database.ts'
@@ -21,14 +22,14 @@ export function parseNetworks(texts: readonly string[] | null): string[] | null 
   }
 }
 
-export const findKeyAccount = async (database: Database, { id }: { id: string }) =>
+const findKeyAccount = async (database: Database, { id }: { id: string }) =>
   (await database.keys.show(id)).accountId
 
 /**
  * Refuses the secret of a key that a member holds to everyone but that member, owners and operators.
  * @throws Failure `permission_denied`
  */
-export async function assertHolds({ caller, database }: Context, id: string): Promise<void> {
+async function assertHolds({ caller, database }: Context, id: string): Promise<void> {
   if (caller.installation === 'operator') return
   const { accountId, grant } = await database.keys.show(id)
   const role = caller.roles.get(accountId)
@@ -38,7 +39,7 @@ export async function assertHolds({ caller, database }: Context, id: string): Pr
   throw new Failure('permission_denied', 'Only the member who holds this key, or an owner, sees its secret.')
 }
 
-export const withSecret = ({ key, raw }: { key: ApiKey; raw: string }) => ({ ...keyShape(key), key: raw })
+const withSecret = ({ key, raw }: { key: ApiKey; raw: string }) => ({ ...keyShape(key), key: raw })
 
 const implement = implementWith<Configured>()
 
@@ -110,5 +111,12 @@ export const keyOperations = [
   })),
   implement(operations.revokeKey, findKeyAccount, async ({ write }, { id }) =>
     keyShape(await write((database) => database.keys.revoke(id))),
+  ),
+  implement(rotateKey, findKeyAccount, async (context, { id, grace_seconds }) => {
+    await assertHolds(context, id)
+    return withSecret(await context.write((database) => database.keys.rotate(id, grace_seconds)))
+  }),
+  implement(endFormerSecret, findKeyAccount, async ({ write }, { id }) =>
+    keyShape(await write((database) => database.keys.endFormerSecret(id))),
   ),
 ]

@@ -1,8 +1,9 @@
-/** Operations of payments by card. */
+/** Operations of payments by card, and of the events that contradict them. */
 import { createHash, randomUUID } from 'node:crypto'
 import { MINIMUM_TOP_UP } from '../../../schemas/accounts/account.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import * as operations from '../../../schemas/management/payments/payments.ts'
+import { closeRefusedEvent, listRefusedEvents } from '../../../schemas/management/payments/refused-events.ts'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { OPEN_STATES, type Payment, type Receipt } from '../../../schemas/payments/payment.ts'
 import { DAY_MS } from '../../../src/core/call-log/window.ts'
@@ -11,6 +12,7 @@ import { computePrice, countDecimals, parsePrice, printPrice } from '../../../sr
 import { writeReceiptPage } from '../../../src/core/payments/receipt-page.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import type { PaymentsQuery } from '../../../src/postgres/payments/payments.ts'
+import type { RefusedEvent } from '../../../src/postgres/payments/refused-events.ts'
 import { returnPages } from '../../payments/pages.ts'
 import { reconcile } from '../../payments/reconcile.ts'
 import { takeReport } from '../../payments/take-event.ts'
@@ -19,6 +21,8 @@ import { type PageInput, readCursor, readRange, toPage } from '../page.ts'
 import { consoleBase, findOrCreateCustomer, openCards, type PaymentServices } from './cards.ts'
 
 const implement = implementWith<PaymentServices>()
+
+const refusedEventShape = toApiShape<RefusedEvent>
 
 const receiptShape = (receipt: Receipt) => ({
   ...toApiShape(receipt),
@@ -173,5 +177,12 @@ export const paymentOperations = [
     async (database, { number }) => (await database.payments.showReceipt(BigInt(number))).accountId,
     async ({ database }, { number }, { config }) =>
       writeReceiptPage(await database.payments.showReceipt(BigInt(number)), config().payments?.seller ?? []),
+  ),
+  implement(listRefusedEvents, async ({ database }, { state, ...input }) => {
+    const query = { isOpen: state === 'open', before: readCursor(input), limit: input.limit + 1 }
+    return toPage((await database.payments.listRefusedEvents(query)).map(refusedEventShape), input)
+  }),
+  implement(closeRefusedEvent, async ({ write }, input) =>
+    refusedEventShape(await write((writing) => writing.payments.closeRefusedEvent(input))),
   ),
 ]

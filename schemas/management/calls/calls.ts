@@ -121,15 +121,17 @@ export const seriesOfCalls = operation('seriesOfCalls', {
 })
 
 const window = { period: LOG_FILTERS.period, ...windowFields }
+const counted = z.array(z.object({ value: z.string(), calls: z.int() }))
 const values = {
-  details: `At most ${CALL_VALUES_PER_FIELD} of each.`,
+  details: `At most ${CALL_VALUES_PER_FIELD} of each, with the number of their calls. Where there are very many, it may be too high.`,
   answer: {
     name: 'CallValues',
     schema: z.object({
-      models: z.array(z.string()),
-      keys: z.array(z.object({ id: z.string(), name: z.string() })),
-      error_codes: z.array(z.string()),
-      session_ids: z.array(z.string()),
+      statuses: counted,
+      models: counted,
+      keys: z.array(z.object({ id: z.string(), name: z.string(), calls: z.int() })),
+      error_codes: counted,
+      session_ids: counted,
     }),
   },
   scope: 'read',
@@ -138,7 +140,7 @@ const values = {
 export const listCallValues = operation('listCallValues', {
   ...values,
   summary:
-    'List what the calls of an account have: models, keys, error codes and sessions, the most frequent first.',
+    'List what the calls of an account have: statuses, models, keys, error codes and sessions, the most frequent first.',
   input: z.object({ account_id: accountId, key_id: LOG_FILTERS.key_id, ...window }),
   allows,
 })

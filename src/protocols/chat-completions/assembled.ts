@@ -3,7 +3,7 @@
  * fields are kept.
  */
 import { Buffer } from 'node:buffer'
-import { isObject, type LooseObject, parseFields, toFields, toList } from '../loose.ts'
+import { isObject, type LooseObject, parseFields, toFields, toList, toText } from '../loose.ts'
 import { EventReader } from '../sse/event-reader.ts'
 
 /** Fields that come in pieces; any other text comes whole, more than once at most. */
@@ -16,10 +16,19 @@ const WITHOUT_INDEX: ReadonlySet<string> = new Set(['tool_calls'])
 
 type Fields = Record<string, unknown>
 
+/** Returns whether an item begins a call: some upstreams give all of them one index. */
+const isAnotherCall = (item: LooseObject, known: LooseObject): boolean =>
+  toText(toFields(item.function).name) !== '' && toText(item.id) !== '' && item.id !== known.id
+
+function findKnown(items: readonly unknown[], item: LooseObject): unknown {
+  if (typeof item.index !== 'number') return undefined
+  const known = items.findLast((other) => toFields(other).index === item.index)
+  return isAnotherCall(item, toFields(known)) ? undefined : known
+}
+
 function addItems(to: unknown[], items: readonly unknown[]): unknown[] {
   for (const item of items) {
-    const index = toFields(item).index
-    const known = typeof index === 'number' ? to.find((other) => toFields(other).index === index) : undefined
+    const known = findKnown(to, toFields(item))
     if (isObject(known) && isObject(item)) addFields(known as Fields, item)
     else to.push(isObject(item) ? addFields({}, item) : item)
   }

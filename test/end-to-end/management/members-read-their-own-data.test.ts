@@ -43,6 +43,11 @@ t.test('members', async (t) => {
       'all calls are logged',
       async () => (await owner.send('GET', paths('/calls'))).body.data.length === 3,
     )
+    // A row is in the log at once, and in the sums when it is copied.
+    await until(
+      'all calls are in the sums',
+      async () => (await owner.send('GET', paths('/usage'))).body.total.requests === 3,
+    )
     const { body: calls } = await member.send('GET', paths('/calls'))
     t.match(calls.data, [{ key_id: mine.key.id }])
     t.equal(calls.data.length, 1)
@@ -80,8 +85,25 @@ t.test('members', async (t) => {
       'GET',
       `/installation/calls/values?period=today&account_id=${account_id}`,
     )
-    t.same(values.body.models, ['fast', 'broken'], 'the most frequent first')
-    t.match(values.body, { error_codes: [String], keys: [{ name: 'theirs' }, { name: 'mine' }] })
+    t.same(
+      values.body.models,
+      [
+        { value: 'fast', calls: 2 },
+        { value: 'broken', calls: 1 },
+      ],
+      'the most frequent first',
+    )
+    t.match(values.body, {
+      statuses: [
+        { value: 'success', calls: 2 },
+        { value: 'error', calls: 1 },
+      ],
+      error_codes: [{ value: String, calls: 1 }],
+      keys: [
+        { name: 'theirs', calls: 2 },
+        { name: 'mine', calls: 1 },
+      ],
+    })
     for (const path of ['calls', 'calls/values'])
       t.match(await owner.send('GET', `/installation/${path}`), { status: 403 })
   })

@@ -3,6 +3,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
 import { useChangeSearch } from '../../change-search.ts'
+import { printNumber } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { Button, type ButtonProps } from '../../ui/button.tsx'
 import { CONTROL } from '../../ui/form.tsx'
@@ -13,6 +14,7 @@ import { Filter, PeriodFilter } from '../filters.tsx'
 import { type AddFilterProps, type Chip, nameChips, printBound } from './chips.ts'
 import { type CallFilters, describeStatuses } from './query.ts'
 import type { Suggestions } from './suggestions.tsx'
+import { useCallValues } from './values.ts'
 
 /** The filter that keeps what another one leaves out. */
 const OPPOSITES: { readonly [Name in Chip]?: Chip } = {
@@ -135,20 +137,28 @@ interface FiltersProps extends ChipsProps, AddFilterProps {
   readonly usual?: CallFilters
 }
 
+/** Returns the names of the statuses, with the number of calls once the page is idle. */
+function useStatusNames(filters: CallFilters, isWhole: boolean) {
+  const [isIdle, setIdle] = useState(false)
+  useEffect(() => whenIdle(() => setIdle(true)), [])
+  const statuses = useCallValues(filters, isWhole, isIdle)?.statuses
+  const count = (names: readonly string[]) =>
+    (statuses ?? []).reduce((sum, { value, calls }) => (names.includes(value) ? sum + calls : sum), 0)
+  const names: readonly (readonly [value: string, name: string])[] = [
+    ['error,interrupted', t('Failed')],
+    ['error,interrupted,rejected', t('All but success')],
+    ...listNames(describeStatuses()),
+  ]
+  if (statuses === undefined) return names
+  return names.map(([value, name]) => [value, `${name} (${printNumber(count(value.split(',')))})`] as const)
+}
+
 export function Filters({ filters, usual = {}, idNames, ...rest }: FiltersProps) {
+  const statuses = useStatusNames(filters, rest.isWhole === true)
   return (
     <section aria-label={t('Filters')} className="mb-4 flex flex-wrap items-end gap-2">
       <PeriodFilter value={filters} hasAll />
-      <Filter
-        name="status"
-        label={t('Status')}
-        value={filters.status}
-        options={[
-          ['error,interrupted', t('Failed')],
-          ['error,interrupted,rejected', t('All but success')],
-          ...listNames(describeStatuses()),
-        ]}
-      />
+      <Filter name="status" label={t('Status')} value={filters.status} options={statuses} />
       <AddFilter filters={filters} {...rest} />
       <Chips filters={filters} idNames={idNames} />
       {hasFilters(filters, usual) && <ClearFilters kind="quiet">{t('Clear')}</ClearFilters>}

@@ -5,9 +5,10 @@ import { UNIT_TYPES } from '../../../../schemas/call-log/words.ts'
 import { useGet } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
+import { printNumber } from '../../format.ts'
 import { t } from '../../i18n.ts'
 import { type AddFilterProps, type Bound, type Chip, nameChips, printBound } from './chips.ts'
-import { toCallQuery } from './query.ts'
+import { useCallValues } from './values.ts'
 
 /** Bounds to choose from before a number is typed. */
 const BOUNDS: { readonly [Name in Bound]: readonly string[] } = {
@@ -34,6 +35,8 @@ interface Suggestion {
   readonly value: string
   /** Default: the value. */
   readonly label?: string
+  /** How many calls have it; undefined if that is not known. */
+  readonly calls?: number
 }
 
 interface SuggestionGroup {
@@ -51,11 +54,9 @@ const IDS: readonly (readonly [Chip, RegExp])[] = [
 
 /** Returns what the reader may mean: values that calls have, and parts of names. */
 function useSuggestions({ typed, filters, isWhole = false, rows }: SuggestionsProps): SuggestionGroup[] {
-  const { account_id, role } = useAccount()
-  const { period, from, to } = toCallQuery(filters)
+  const { role } = useAccount()
   const text = typed.trim()
-  const ofAccount = { account_id: isWhole ? filters.account_id : account_id, period, from, to } as never
-  const values = useGet(isWhole ? 'listAllCallValues' : 'listCallValues', ofAccount).data
+  const values = useCallValues(filters, isWhole)
   const once = { enabled: isWhole, refetchInterval: false } as const
   const accounts = useGet('listAccounts', { search: text, limit: MAX_SUGGESTIONS }, once).data?.data ?? []
   const channels = useGet('listChannels', {}, once).data?.data ?? []
@@ -91,13 +92,19 @@ function useSuggestions({ typed, filters, isWhole = false, rows }: SuggestionsPr
   // The newest calls reach the sums after a second; the page has them already.
   const join = (
     chip: 'channel_id' | 'model' | 'error_code' | 'session_id',
-    counted: readonly string[] = [],
-  ) => list(chip, [...new Set([...counted, ...rows.flatMap((row) => row[chip] ?? [])])])
-  const keyNames = new Map([
-    ...(values?.keys ?? []).map(({ id, name }) => [id, name] as const),
-    ...rows.map(({ key_id, key_name }) => [key_id, key_name] as const),
+    counted: readonly Pick<Suggestion, 'value' | 'calls'>[] = [],
+  ) => {
+    const known = new Set(counted.map(({ value }) => value))
+    const others = new Set(rows.flatMap((row) => row[chip] ?? []).filter((value) => !known.has(value)))
+    return list(chip, [...counted.map((one) => ({ chip, ...one })), ...others])
+  }
+  const keyNames = new Map<string, Suggestion>([
+    ...rows.map(({ key_id: value, key_name: label }) => [value, { chip: 'key_id', value, label }] as const),
+    ...(values?.keys ?? []).map(
+      ({ id: value, name: label, calls }) => [value, { chip: 'key_id', value, label, calls }] as const,
+    ),
   ])
-  const keys = [...keyNames].map(([value, label]) => ({ chip: 'key_id', value, label }) as const)
+  const keys = [...keyNames.values()].toSorted((a, b) => (b.calls ?? 0) - (a.calls ?? 0))
   const groups = [
     { value: t('Search'), items: parts },
     list(
@@ -106,7 +113,7 @@ function useSuggestions({ typed, filters, isWhole = false, rows }: SuggestionsPr
     ),
     join(
       'channel_id',
-      channels.map(({ id }) => id),
+      channels.map(({ id }) => ({ value: id })),
     ),
     join('model', values?.models),
     list('key_id', seesKeys ? keys : []),
@@ -164,9 +171,14 @@ export function Suggestions(props: SuggestionsProps) {
                         key={`${one.chip} ${one.value}`}
                         value={one}
                         onClick={() => change({ [one.chip]: one.value })}
-                        className="cursor-pointer truncate rounded-md px-2 py-1.5 data-highlighted:bg-accent-wash data-highlighted:text-accent"
+                        className="flex cursor-pointer items-baseline justify-between gap-3 rounded-md px-2 py-1.5 data-highlighted:bg-accent-wash data-highlighted:text-accent"
                       >
-                        {one.label ?? one.value}
+                        <span className="truncate">{one.label ?? one.value}</span>
+                        {one.calls !== undefined && (
+                          <span aria-hidden className="tabular text-quiet text-xs">
+                            {printNumber(one.calls)}
+                          </span>
+                        )}
                       </Autocomplete.Item>
                     )}
                   </Autocomplete.Collection>

@@ -376,6 +376,18 @@ t.test('streams are assembled', async (t) => {
     for (const cut of [1, 7, text.length]) t.strictSame(assembled(text, cut), expected)
   })
 
+  t.test('calls that an upstream gives one index, by their ids', async (t) => {
+    const text =
+      call(0, { name: 'weather', arguments: '{' }, { id: 'call_1' }) +
+      call(0, { arguments: '}' }) +
+      call(0, { name: 'time', arguments: '{"a":' }, { id: 'call_2' }) +
+      call(0, { arguments: '1}' }, { id: 'call_2' })
+    t.strictSame(assembled(text).choices[0].message.tool_calls, [
+      { id: 'call_1', function: { name: 'weather', arguments: '{}' } },
+      { id: 'call_2', function: { name: 'time', arguments: '{"a":1}' } },
+    ])
+  })
+
   t.test('several choices, in their order', async (t) => {
     const chunk = (index: number, content: string, finish_reason: string | null = null) =>
       event({ ...head, choices: [{ index, delta: { content }, finish_reason }] })
