@@ -122,9 +122,10 @@ async function checkMoney(t: Test, sql: Sql, tasks: readonly TaskLine[]): Promis
   t.equal(open, 0n, 'no hold is open')
   const [{ held }] = await sql<[{ held: bigint }]>`SELECT coalesce(sum(held), 0)::bigint AS held FROM wallets`
   t.equal(held, 0n, 'no wallet holds anything')
-  const booked = await sql<{ task_id: string; request_id: string; cost: bigint; status: string }[]>`
-    SELECT task_id, request_id, cost, status FROM usage_rows WHERE task_id IS NOT NULL`
-  const row = new Map(booked.map((one) => [one.task_id, one]))
+  const booked = await sql<{ task_id: string | null; request_id: string; cost: bigint; status: string }[]>`
+    SELECT task_id, request_id, cost, status FROM usage_rows
+    WHERE task_id IS NOT NULL OR request_id = ANY(${tasks.map(({ requestId }) => requestId)})`
+  const row = new Map(booked.map((one) => [one.request_id, one]))
   t.equal(row.size, booked.length, 'no task has two rows')
   const entries = await sql<{ ref: string; kind: string; amount: bigint }[]>`
     SELECT ref, kind, amount FROM ledger_entries WHERE ref = ANY(${tasks.map(({ id }) => id)})`
@@ -135,12 +136,14 @@ async function checkMoney(t: Test, sql: Sql, tasks: readonly TaskLine[]): Promis
     const hasSucceeded = task.state === 'succeeded'
     // What was ordered is what the simulated provider delivers.
     const cost = hasSucceeded ? task.hold : 0n
-    const { status, cost: bookedCost, request_id } = row.get(task.id) ?? {}
+    const { status, cost: bookedCost, task_id } = row.get(task.requestId) ?? {}
+    // Whether a task was made may be unknown when its request is refused: that one's row is the only one.
+    const isOwn = task_id === task.id || (task_id === null && task.state === 'refused')
     return !(
       sum === -cost &&
       charges === (cost > 0n ? 1 : 0) &&
       bookedCost === cost &&
-      request_id === task.requestId &&
+      isOwn &&
       (status === 'success') === hasSucceeded
     )
   })
