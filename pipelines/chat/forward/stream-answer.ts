@@ -4,6 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
+import type { ConfigFile } from '../../../schemas/config/file.ts'
 import type { HeaderList } from '../../../src/http/handler.ts'
 import type { AnswerStream, Metered, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
 import type { ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
@@ -19,7 +20,6 @@ import {
 } from '../../calls/upstream-error.ts'
 import type { AdmittedCall } from '../precharge.ts'
 import { type CallRecord, type Ending, toEnding } from './call-record.ts'
-import type { Forwarding } from './deps.ts'
 
 /** The call of an answer, which sends on what the answer makes. */
 export interface AnswerReceiver {
@@ -310,9 +310,14 @@ const isComment = (bytes: Buffer): boolean =>
 
 const NEVER = { ms: Number.POSITIVE_INFINITY, bytes: Buffer.alloc(0) }
 
+interface WaitingDeps {
+  readonly silence: SilenceWatch
+  readonly config: () => Pick<ConfigFile, 'keep_alive_seconds'>
+}
+
 /** Returns how the stream of a call waits. */
 export function describeWaiting(
-  { silence, config }: Pick<Forwarding, 'silence' | 'config'>,
+  { silence, config }: WaitingDeps,
   { call, request, time }: AdmittedCall,
   adapter: ProtocolAdapter,
 ): Waiting {
