@@ -11,7 +11,8 @@ import { KEPT_ENGINES_VARIABLE } from '../support/engines.ts'
 import { installPackages } from '../support/npm-packages.ts'
 import { runTestProgram } from '../support/program-run.ts'
 import { AREAS, type Area } from './areas.ts'
-import { EQUIVALENTS, type Equivalent } from './equivalents.ts'
+import { EQUIVALENTS } from './equivalents/equivalents.ts'
+import type { Equivalent } from './equivalents/group.ts'
 
 const USAGE = `npm run test:mutation -- [areas]
 
