@@ -1,5 +1,6 @@
 /** How strongly an operation is confirmed. The console and the command line ask for the same, each in its own words. */
 import type { OperationName } from '../../schemas/routes.ts'
+import { normalizeText } from './normalize-text.ts'
 
 /**
  * What a person types before an operation destroys something, refuses every call of an account or a model, or moves much money: this
@@ -37,6 +38,6 @@ export const readTyped = <Name extends keyof Typed>(
 ): string => subject[TYPED_TO_CONFIRM[operation] as Typed[Name]]
 
 /** Several spaces in a row are shown as one, and the user types one. */
-const normalize = (text: string): string => text.normalize('NFC').replace(/\s+/g, ' ').trim()
+const normalize = (text: string): string => normalizeText(text, 'NFC').replace(/\s+/g, ' ').trim()
 
 export const isSameTyped = (typed: string, wanted: string): boolean => normalize(typed) === normalize(wanted)

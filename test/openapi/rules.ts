@@ -11,6 +11,7 @@ const REACHED = 'what it reaches'
 const OTHER_FIELD = 'it depends on another field'
 const UPSTREAM = 'a rule of the upstream'
 const SIZE = 'the size of a decimal text'
+const NO_NULL = 'a form has no null'
 
 export const RULES: readonly Rule[] = [
   { status: 400, message: /^The model '.*' does not exist\.$/s, why: STORED },
@@ -64,7 +65,12 @@ export const RULES: readonly Rule[] = [
   { status: 400, message: /a message needs role and content$/, why: OTHER_FIELD },
   { status: 400, message: /it is given together with '.*'; give one of the two$/s, why: OTHER_FIELD },
   { status: 400, message: /^Field 'contents' is not valid: it is missing$/, why: OTHER_FIELD },
-  { status: 400, message: /^Field 'stream' is not valid: media are not streamed/, why: 'a form has no null' },
+  { status: 400, message: /^Field 'stream' is not valid: media are not streamed/, why: NO_NULL },
+  {
+    status: 400,
+    message: /^Field 'response_format' is not valid: it must be one of url, b64_json$/,
+    why: NO_NULL,
+  },
   { status: 400, message: /from and to must be given together\.$/, why: OTHER_FIELD },
   { status: 400, message: /^Field 'url' is not valid: it is required$/, why: OTHER_FIELD },
   { status: 400, message: /: (Extra inputs are not permitted|Input should be)/, why: UPSTREAM },

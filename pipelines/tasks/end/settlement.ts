@@ -53,10 +53,11 @@ type Ended = Pick<Task, 'state' | 'errorCode' | 'errorMessage' | 'endedAt' | 'de
 const hasRunOut = ({ state, errorCode, errorMessage, endedAt, deadlineAt }: Ended): boolean =>
   state === 'failed' && errorCode === null && errorMessage === null && (endedAt ?? 0) >= deadlineAt
 
-/** Returns why a task ended; nulls if it succeeded. */
+/** Returns why a task ended; nulls if it succeeded or goes on. */
 export function readEnding(task: Ended): { code: string | null; message: string | null } {
   const { state, errorCode: code, errorMessage: message } = task
-  if (state !== 'failed' && state !== 'expired' && state !== 'cancelled') return { code, message }
+  if (state === 'refused') return { code, message }
+  if (state !== 'failed' && state !== 'expired' && state !== 'cancelled') return { code: null, message: null }
   const [usualCode, usualMessage] = ENDINGS[hasRunOut(task) ? 'expired' : state]
   return { code: code ?? usualCode, message: message ?? usualMessage }
 }
