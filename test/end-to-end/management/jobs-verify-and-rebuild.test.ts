@@ -29,8 +29,9 @@ t.test('jobs', async (t) => {
   })
 
   await t.test('a rebuild counts the rows of the log', async (t) => {
-    const { body } = await operator.send('POST', '/jobs', { kind: 'rebuild' })
-    t.match(await ended(body.id), { state: 'done', rebuilt: { rows: Number, dropped: Number } })
+    // A test to which the service was lent before may have left calls in the log alone.
+    const { body } = await operator.send('POST', '/jobs', { kind: 'rebuild', delete_unbooked: true })
+    t.match(await ended(body.id), { error: null, state: 'done', rebuilt: { rows: Number, dropped: Number } })
   })
 
   await t.test('what does not exist, and what nobody may', async (t) => {
