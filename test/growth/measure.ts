@@ -5,7 +5,7 @@ const FLOOR_MS = 12
 const REPETITIONS = 3
 /** From one size to the next one, four times as large. A reader that compares everything with everything takes 16. */
 const STEP = 4
-const MAX_GROWTH = 6
+const MAX_GROWTH = 8
 
 type Work = (bytes: number) => unknown
 
