@@ -82,7 +82,7 @@ t.test('a key form sends what changed', async (t) => {
   })
 })
 
-t.test('type has the sizes of the declared scale, and no others', (t) => {
+t.test('text uses only the sizes of the declared scale', (t) => {
   const names = Object.keys(readTypeScale())
   t.same(names, ['xs', 'sm', 'base', 'lg', 'xl', '2xl'])
   const strange = sourceFiles('console').flatMap(({ path, text }) =>
@@ -92,11 +92,11 @@ t.test('type has the sizes of the declared scale, and no others', (t) => {
   )
   t.same(strange, [])
   const css = readText('console/src/styles.css')
-  t.notMatch(css, /font-size|\bfont:/, 'the style sheet sets none either')
+  t.notMatch(css, /font-size|\bfont:/, 'the style sheet sets no sizes either')
   t.end()
 })
 
-t.test('a name is typed wherever the console asks for an operation that needs one', async (t) => {
+t.test('the console asks for a typed name for each operation that needs one', async (t) => {
   const operations = Object.keys(TYPED_TO_CONFIRM)
   const senders = sourceFiles('console').filter(({ text }) =>
     operations.some((name) => new RegExp(`request\\(\\s*'${name}'`).test(text)),

@@ -34,7 +34,7 @@ t.test('filters of calls', async (t) => {
     const add = page.getByRole('combobox', { name: 'Add a filter' })
     const choose = (typed: string, name: string) => chooseFilter({ hand, page }, typed, name)
 
-    // Counts stand beside what can be chosen.
+    // Each choice shows how many calls have it.
     await page.getByRole('option', { name: 'Failed (1)' }).waitFor({ state: 'attached' })
     await page.getByRole('option', { name: 'Success (2)' }).waitFor({ state: 'attached' })
     if (hand === mouse) {

@@ -45,7 +45,7 @@ t.test('tasks', async (t) => {
 
     const others = [await submit('queue=60000'), await submit('queue=60000')]
     for (const id of others) await hand.press(page.getByRole('checkbox', { name: `Select ${id}` }))
-    // One that has ended stays as it is.
+    // A task that has ended does not change.
     await hand.press(page.getByRole('checkbox', { name: `Select ${made}` }))
     const selected = page.getByRole('region', { name: 'Selected rows' })
     await selected.getByText('3 selected').waitFor()

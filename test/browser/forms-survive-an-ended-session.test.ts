@@ -508,7 +508,7 @@ t.test('forms', async (t) => {
       t.match(await yaml.inputValue(), /^# typed\n/)
       await button(page, 'Apply').and(page.locator(':enabled')).waitFor()
 
-      // The form of an entry changes the text, and a question about it finds its line.
+      // Editing an entry in its form changes the text and finds the line of the entry.
       const open = async () => {
         await page.goto(`${baseUrl}/console/catalog`)
         await button(row(page, 'demo-chat').first(), 'Edit').click()
@@ -551,7 +551,7 @@ t.test('forms of a profile', async (t) => {
     }
     t.same(await sendExpired(page, baseUrl, form, user.end), [])
 
-    // The secret that the app has scanned stays the one that the code confirms.
+    // The code still confirms the secret that the app has scanned.
     await pressExpired(page, button(page, 'Set up one-time codes'), user.end)
     await signInAgain(page)
     const dialog = page.getByRole('dialog', { name: 'Set up one-time codes' })
@@ -565,7 +565,7 @@ t.test('forms of a profile', async (t) => {
     await button(shown, 'Done').click()
     await page.getByText('Recovery codes left: 10').waitFor()
 
-    // From now on the dialog asks for the second factor too.
+    // From here on the dialog also asks for the second factor.
     await page.getByLabel('New address').fill('theo-third@example.com')
     await pressExpired(page, button(page, 'Send the link'), user.end)
     await signInAgain(page, codes[0])

@@ -51,7 +51,7 @@ t.test('calls of all accounts', async (t) => {
     await row(calls, ines.name).waitFor()
     await row(calls, igor.name).waitFor()
 
-    // A call of another account is opened, and the keys go on to the next, whoever made it.
+    // Open a call of another account; j and k move on to the next call of any account.
     await hand.press(row(calls, igor.name).getByRole('link').first())
     const failed = page.getByRole('dialog', { name: 'Call · broken · Error' })
     await failed.getByRole('link', { name: igor.name }).waitFor()
@@ -62,12 +62,12 @@ t.test('calls of all accounts', async (t) => {
     await next.getByRole('link', { name: ines.name }).waitFor()
     await page.keyboard.press('k')
     await failed.getByRole('link', { name: igor.name }).waitFor()
-    // The address alone opens the same call.
+    // The URL opens the same call.
     await page.reload()
     await failed.getByRole('link', { name: igor.name }).waitFor()
     await hand.press(button(failed, 'Close'))
 
-    // Live: the call of any account appears when it ends, with the names of its account and its key.
+    // Live mode shows a call of any account as soon as it ends, with the names of its account and key.
     await chooseFilter({ hand, page }, ines.accountId, `${ines.name} · ${ines.accountId}`)
     await row(calls, igor.name).waitFor({ state: 'detached' })
     const opened = page.waitForResponse((response) => response.url().includes('/installation/calls/live'))

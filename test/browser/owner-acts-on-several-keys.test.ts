@@ -38,7 +38,7 @@ t.test('several keys', async (t) => {
       true,
     ])
 
-    // Some are on and some are off: each button is for those to which it applies.
+    // Some keys are on and some are off: each button applies to the keys that it can change.
     await hand.press(select('Select all rows'))
     await bar.getByText('4 selected').waitFor()
     const downloading = page.waitForEvent('download')

@@ -223,7 +223,7 @@ function countRequests(page: Page): () => number {
   return () => count
 }
 
-/** Pages whose charts come after their rows. */
+/** Pages that load their charts after their rows. */
 const CHARTED = ['Calls', 'All calls']
 
 t.test('live pages', async (t) => {
@@ -399,7 +399,7 @@ t.test('live pages', async (t) => {
     }),
   )
 
-  await t.test('a tab that its user returns to shows what another tab has changed', (t) =>
+  await t.test('returning to a tab shows what another tab changed', (t) =>
     withPage(t, 'returns to a tab', async (page) => {
       const user = await signIn(service, page, { name: 'Tom', role: 'operator' })
       const { id } = await newOrganization(service, { name: 'Tabs' }, user)

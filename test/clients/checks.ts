@@ -122,7 +122,7 @@ function shorten(text: string): string {
   return plain.length <= MOST_CHARACTERS ? plain : `${plain.slice(0, MOST_CHARACTERS).replace(/ \S*$/, '')} …`
 }
 
-/** Describes the result of a client. Each client has its own words for a head that did not arrive in time. */
+/** Describes the result of a client. Each client reports a late response head in its own words. */
 function describe({ seen: { turns, error, hasLeft }, recorder: { exchanges } }: Passage): string {
   const waits = exchanges.flatMap(({ leftAfterMs = [] }) => leftAfterMs)
   if (error !== null && waits.length > 0) {

@@ -134,7 +134,7 @@ async function runDriver(
   })
   const [program = '', ...args] = [...endWithUs('SIGKILL'), ...command]
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-clients-'))
-  // Its own process group: to end the group ends everything that it started.
+  // Its own process group: killing the group also ends everything that it started.
   const child = spawn(program, args, { env: { ...env, TMPDIR: folder }, detached: true })
   const endGroup = () => {
     try {

@@ -1,4 +1,4 @@
-/** The table of `report.md`: what each client was run through, and what failed. */
+/** The table of `report.md`: the scenarios that each client ran, and what failed. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { CLIENTS, type Client } from './clients.ts'

@@ -49,7 +49,7 @@ process.send = send
 
 /** What a property has not found by then, the tables beside it have to. */
 const PROPERTY_MS = 300
-/** On a busy machine the time of a property may be over before its first case: then it has found nothing. */
+/** On a busy machine a property may run out of time before its first case: that is no failure. */
 const NOTHING_TRIED = /^(Error: )?Property interrupted after 0 tests/
 // That a test fails is enough: to find its smallest case takes long.
 fc.configureGlobal({

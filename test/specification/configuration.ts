@@ -13,7 +13,7 @@ import { UPSTREAM_KEY } from '../end-to-end/support.ts'
 export const TIMEOUT_SECONDS = 0.4
 /** Jobs of the simulated provider, unless a request says otherwise. */
 const QUICK = 'delay=150,queue=50'
-/** Seconds after which an image answer is kept alive; 90 without the setting. A slow machine makes usual images in less. */
+/** Seconds after which an image answer is kept alive; 90 without the setting. Even a slow machine makes the usual images faster. */
 export const KEPT_ALIVE_AFTER_SECONDS = 8
 
 /** Where the two channels of a pair are: the second is tried after the first. */

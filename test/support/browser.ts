@@ -106,7 +106,7 @@ export async function addAuthenticator(page: Page): Promise<void> {
 
 /**
  * Photographs a page in both themes on a desk, on a smaller screen and on a telephone, and checks it in each theme and at each width:
- * axe finds nothing serious, nothing sticks out at the side, and type
+ * axe finds nothing serious, nothing overflows sideways, and text
  * has the sizes of the scale.
  */
 export async function inspectPage(t: Assertions, page: Page, name: string): Promise<void> {
@@ -150,10 +150,10 @@ async function barriersOf(page: Page): Promise<string[]> {
     )
 }
 
-/** The sizes of type that the console declares, in rem. */
+/** The text sizes that the console declares, in rem. */
 const TYPE_SCALE = readTypeScale()
 
-/** Run in the page: the elements whose text has a size that the scale does not have. */
+/** Runs in the page: lists the elements whose text has a size outside the scale. */
 const OFF_SCALE = `
   [...document.querySelectorAll('body *:not(script, style)')]
     .filter((one) =>

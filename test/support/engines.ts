@@ -63,7 +63,7 @@ export const KEPT_ENGINES_VARIABLE = 'TEST_KEPT_ENGINES'
 const KEPT_ENGINES: readonly EngineName[] = ['postgres', 'nats']
 const kept = new Map<string, TestEngines>()
 
-/** Runs engines that are in use already, with a new database and without their streams. */
+/** Borrows engines that already run, with a new database and without their streams. */
 async function renewEngines(engines: TestEngines, names: readonly EngineName[]): Promise<TestEngines> {
   const health = engines.readHealth()
   for (const name of names) if (health[name]?.state === 'stopped') await engines.startEngine(name)

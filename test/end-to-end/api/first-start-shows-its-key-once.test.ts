@@ -31,7 +31,7 @@ t.test('with an embedded PostgreSQL, the first key is in run.json and in nothing
   const response = await service.chat(key, body, { headers: { 'x-api-key': key } })
   t.equal(response.status, 200)
   await response.text()
-  // Its own database: whether ClickHouse has the row, too, is not known here.
+  // The service has its own database, so this test cannot tell whether ClickHouse has the row.
   const row = await eventually('the row of the call', async () => {
     const log = await service.get(key, `/v1/logs?ref=${traceOf(response)}`)
     return ((await log.json()) as { data: unknown[] }).data[0]

@@ -97,7 +97,7 @@ t.test('live data', async (t) => {
     t.equal((await owner.send('GET', '/installation/live')).status, 403)
   })
 
-  await t.test('operators watch the calls of all accounts, with their names', async (t) => {
+  await t.test('operators watch the calls of all accounts, with account and key names', async (t) => {
     const other = await service.newKey('1000')
     const all = await watch(t, operator, '/installation/calls/live')
     const [ofAccount, ofChannel, ofKey] = await Promise.all(

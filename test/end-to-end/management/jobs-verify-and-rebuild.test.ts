@@ -29,7 +29,7 @@ t.test('jobs', async (t) => {
   })
 
   await t.test('a rebuild counts the rows of the log', async (t) => {
-    // A test to which the service was lent before may have left calls in the log alone.
+    // A test that used this service earlier may have left calls that only the log has.
     const { body } = await operator.send('POST', '/jobs', { kind: 'rebuild', delete_unbooked: true })
     t.match(await ended(body.id), { error: null, state: 'done', rebuilt: { rows: Number, dropped: Number } })
   })

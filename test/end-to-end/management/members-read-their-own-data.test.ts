@@ -43,7 +43,7 @@ t.test('members', async (t) => {
       'all calls are logged',
       async () => (await owner.send('GET', paths('/calls'))).body.data.length === 3,
     )
-    // A row is in the log at once, and in the sums when it is copied.
+    // The log has a row at once; the sums count it once it is copied.
     await until(
       'all calls are in the sums',
       async () => (await owner.send('GET', paths('/usage'))).body.total.requests === 3,

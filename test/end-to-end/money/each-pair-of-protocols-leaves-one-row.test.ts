@@ -49,7 +49,7 @@ const CALLS: readonly Call[] = CHAT_PROTOCOLS.flatMap((client) =>
 const isUsual = (call: Call): boolean =>
   WAYS.some(([client, upstream]) => client === call.client && upstream === call.upstream)
 
-/** @param serve the protocols of clients that every channel serves besides */
+/** @param serve further client protocols that every channel serves */
 const channelsServing = (serve: ChatProtocol[]) =>
   CHAT_PROTOCOLS.map((upstream) => {
     const ends = Object.keys(ENDS) as End[]
@@ -95,7 +95,7 @@ async function checkPairs(t: Test, serve: ChatProtocol[]): Promise<void> {
     for (const { client, upstream, status, text } of done.filter((call) => !isServed(call))) {
       t.equal(status, 503)
       if (text === null) continue
-      // How to reach it, or its clients look for the fault elsewhere.
+      // The message says how to reach the model: otherwise people look for the fault elsewhere.
       const ways = WAYS.filter(([, other]) => other === upstream).map(([way]) => way)
       t.match(text, new RegExp(`on the ${client} protocol. It is served on .*${upstream} \\(POST /v1`))
       for (const way of ways) t.match(text, `${way} (${PATHS[way]})`)
@@ -139,7 +139,7 @@ async function checkPairs(t: Test, serve: ChatProtocol[]): Promise<void> {
   })
 
   await t.test('a look into a call says how the upstream was asked, nothing says which it is', async (t) => {
-    // A key may read the log so often a minute: one for the calls of each protocol.
+    // The log limits how often a key may read it, so each protocol has a key of its own.
     const newReader = async () => {
       const { raw } = await service.database.keys.create({ name: 'reader', accountId, accountLogs: true })
       return async (path: string) => (await service.get(raw, `/v1/logs${path}`)).text()

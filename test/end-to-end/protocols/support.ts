@@ -376,7 +376,7 @@ export function makeWav(seconds: number): Buffer {
   head.writeUInt16LE(1, 20)
   head.writeUInt16LE(1, 22)
   head.writeUInt32LE(rate, 24)
-  // Decoders do not read this rate of bytes; it is not believed.
+  // Decoders ignore this byte rate, so the gateway does not trust it.
   head.writeUInt32LE(rate * 1_000, 28)
   head.writeUInt16LE(1, 32)
   head.writeUInt16LE(8, 34)

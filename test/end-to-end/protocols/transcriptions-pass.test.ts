@@ -73,7 +73,7 @@ t.test('transcriptions', async (t) => {
     t.match(call, { path: PATH, model: 'sim-hear' })
     const { bytes, headers } = await upstreamRequest(service, trace)
     t.match(headers.get('content-type'), /^multipart\/form-data; boundary=/)
-    t.ok(bytes.includes(makeWav(9)), 'the sound is the same to the byte')
+    t.ok(bytes.includes(makeWav(9)), 'the sound arrives byte for byte')
     t.match(bytes.toString('latin1'), /name="language"\r\n\r\nen\r\n/)
     t.match(bytes.toString('latin1'), /name="file"; filename="words.wav"\r\ncontent-type: audio\/wav/)
     await charged(trace, '7', '7')

@@ -24,7 +24,7 @@ const CONFIG = configOf({ plain: {}, slow: {}, endless: {}, large: { max_output_
 const STEADY_LOOKS = 4
 /** The header of a frame with more bytes than two bytes count. */
 const LONG_HEADER_BYTES = 8
-/** What a body may have at most. */
+/** The largest body. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024
 const PIECE = ' '.repeat(64_000)
 
@@ -104,22 +104,25 @@ t.test('connections and their calls', async (t) => {
     await checkCharges(t, service, key, 1)
   })
 
-  await t.test('a message that does not end may be as long as a body, and is then closed', async (t) => {
-    const { key } = await service.newKey('1000000')
-    const body = JSON.stringify({ type: 'response.create', ...ask('plain') })
-    const socket = await connectRaw(t, service, key)
-    const closed = new Promise((resolve) => socket.once('close', resolve))
-    socket.write(frame(body, BEGINNING))
-    for (let sent = 0; sent < MAX_BODY_BYTES; sent += PIECE.length) socket.write(frame(PIECE, CONTINUATION))
-    socket.resume()
-    await closed
-    const other = await connectRaw(t, service, key)
-    other.write(frame(body, BEGINNING))
-    other.write(frame(PIECE, CONTINUATION))
-    other.write(frame(' ', END))
-    t.ok((await countFrames(other)) > 0, 'one that ends in time is a call')
-    await checkCharges(t, service, key, 1)
-  })
+  await t.test(
+    'an unfinished message may be as long as the largest body; beyond that the connection closes',
+    async (t) => {
+      const { key } = await service.newKey('1000000')
+      const body = JSON.stringify({ type: 'response.create', ...ask('plain') })
+      const socket = await connectRaw(t, service, key)
+      const closed = new Promise((resolve) => socket.once('close', resolve))
+      socket.write(frame(body, BEGINNING))
+      for (let sent = 0; sent < MAX_BODY_BYTES; sent += PIECE.length) socket.write(frame(PIECE, CONTINUATION))
+      socket.resume()
+      await closed
+      const other = await connectRaw(t, service, key)
+      other.write(frame(body, BEGINNING))
+      other.write(frame(PIECE, CONTINUATION))
+      other.write(frame(' ', END))
+      t.ok((await countFrames(other)) > 0, 'a message that ends in time makes a call')
+      await checkCharges(t, service, key, 1)
+    },
+  )
 })
 
 t.test('a connection ends with its time, after its call', async (t) => {
@@ -158,7 +161,7 @@ async function connectRaw(t: Teardown, { baseUrl }: TestService, key: string): P
       'sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
     ].join('\r\n'),
   )
-  // The head may come in several pieces.
+  // The head may arrive in several pieces.
   let head = ''
   socket.on('data', (piece) => {
     head += piece
@@ -169,13 +172,13 @@ async function connectRaw(t: Teardown, { baseUrl }: TestService, key: string): P
   return socket
 }
 
-/** First bytes of frames: a whole message of text, and one in pieces. */
+/** First bytes of frames: of a whole text message, and of the first fragment of one. */
 const WHOLE = 0x81
 const BEGINNING = 0x01
 const CONTINUATION = 0x00
 const END = 0x80
 
-/** A frame of a client, masked by nothing. */
+/** A client frame with a mask of zeros. */
 function frame(text: string, opening = WHOLE): Buffer {
   const payload = Buffer.from(text)
   const head = Buffer.from([opening, 0x80 | 126, payload.length >> 8, payload.length & 0xff, 0, 0, 0, 0])

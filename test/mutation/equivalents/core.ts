@@ -1,4 +1,4 @@
-/** Of pure rules: prices, keys, media, payments. */
+/** Equivalent mutants of pure rules: prices, keys, media, payments. */
 import type { EquivalentGroup } from './group.ts'
 
 export const CORE: readonly EquivalentGroup[] = [
@@ -67,7 +67,7 @@ export const CORE: readonly EquivalentGroup[] = [
   },
   {
     file: 'src/core/pricing/estimate.ts',
-    why: 'without a tier the second charge is the first one again; it only takes longer',
+    why: 'without a tier it only computes the same charge twice',
     mutants: [['tier === undefined', 'false']],
   },
   {
@@ -159,7 +159,7 @@ export const CORE: readonly EquivalentGroup[] = [
   },
   {
     file: 'src/core/media/pricing.ts',
-    why: 'equal prices are the same',
+    why: 'equal prices are interchangeable',
     mutants: [['one < other', 'one <= other']],
   },
   {
@@ -179,12 +179,12 @@ export const CORE: readonly EquivalentGroup[] = [
   },
   {
     file: 'src/core/payments/price.ts',
-    why: 'what does not match has no second part',
+    why: 'without a match there is no second part',
     mutants: [['[]', '["Stryker was here"]']],
   },
   {
     file: 'src/core/payments/price.ts',
-    why: 'nothing is owed either way',
+    why: 'the charge is zero either way',
     mutants: [['owed > 0n', 'owed >= 0n']],
   },
 ]

@@ -1,15 +1,15 @@
-/** Of limits, wallets and budgets in one process. */
+/** Equivalent mutants of limits, and of wallets and budgets in one process. */
 import type { EquivalentGroup } from './group.ts'
 
 export const LIMITS: readonly EquivalentGroup[] = [
   {
     file: 'src/credentials/budget.ts',
-    why: 'a period is opened where none with its start is there',
+    why: 'a period with that start already exists',
     mutants: [['earlier < start', 'earlier <= start']],
   },
   {
     file: 'src/core/limits/answer-memory.ts',
-    why: 'an account that holds nothing is forgotten only to save memory',
+    why: 'dropping an account without slots only saves memory',
     mutants: [
       ['held > 0', 'true'],
       ['held > 0', 'held >= 0'],
@@ -17,17 +17,17 @@ export const LIMITS: readonly EquivalentGroup[] = [
   },
   {
     file: 'src/core/limits/answer-memory.ts',
-    why: 'there is always room for nothing',
+    why: 'a request for no slots always fits',
     mutants: [['more <= 0', 'more < 0']],
   },
   {
     file: 'src/core/limits/rate-window.ts',
-    why: 'what is behind the last entry is never read',
+    why: 'nothing reads past the last entry',
     mutants: [['[]', '["Stryker was here"]']],
   },
   {
     file: 'src/core/limits/rate-window.ts',
-    why: 'no comparison with what is behind the last entry holds',
+    why: 'comparisons with undefined are false',
     mutants: [
       ['this.#head < this.#times.length', 'true'],
       ['this.#head < this.#times.length', 'this.#head <= this.#times.length'],
@@ -35,7 +35,7 @@ export const LIMITS: readonly EquivalentGroup[] = [
   },
   {
     file: 'src/core/limits/rate-window.ts',
-    why: 'entries that have left are thrown away only to save memory',
+    why: 'removing expired entries only saves memory',
     mutants: [
       ['this.#head >= SPENT_ENTRIES && this.#head * 2 >= this.#times', 'false'],
       [
@@ -53,12 +53,12 @@ export const LIMITS: readonly EquivalentGroup[] = [
   },
   {
     file: 'src/core/limits/rate-window.ts',
-    why: 'behind the last entry nothing leaves',
+    why: 'there is nothing to expire past the last entry',
     mutants: [['at < this.#times.length', 'at <= this.#times.length']],
   },
   {
     file: 'src/limits/arbiter.ts',
-    why: 'who withdraws nothing changes nothing',
+    why: 'withdrawing nothing changes nothing',
     mutants: [
       ['withdrawn.length > 0', 'true'],
       ['withdrawn.length > 0', 'withdrawn.length >= 0'],
@@ -66,27 +66,27 @@ export const LIMITS: readonly EquivalentGroup[] = [
   },
   {
     file: 'src/limits/arbiter.ts',
-    why: 'no serial number is a letter',
+    why: 'serial numbers are never letters',
     mutants: [['[]', '["Stryker was here"]']],
   },
   {
     file: 'src/limits/arbiter.ts',
-    why: 'a number is never closed',
+    why: 'only objects can be closed',
     mutants: [["typeof request !== 'number'", 'true']],
   },
   {
     file: 'src/limits/client.ts',
-    why: 'whoever follows a leader begins with none',
+    why: 'a process that starts to follow a leader has no grants yet',
     mutants: [['[]', '["Stryker was here"]']],
   },
   {
     file: 'src/limits/client.ts',
-    why: 'serial numbers only have to differ',
+    why: 'serial numbers only need to be different',
     mutants: [['++this.#serial', '--this.#serial']],
   },
   {
     file: 'src/limits/client.ts',
-    why: 'a second turn, or a sweep of nothing, does nothing',
+    why: 'a second round, or an empty sweep, has no effect',
     mutants: [
       ['this.#isFlushComing', 'false'],
       ['true', 'false'],
@@ -96,37 +96,37 @@ export const LIMITS: readonly EquivalentGroup[] = [
   },
   {
     file: 'src/limits/client.ts',
-    why: 'a leader withdraws nothing that it has never had',
+    why: 'a leader cannot withdraw what it never granted',
     mutants: [['!this.#unsent.delete(serial)', 'true']],
   },
   {
     file: 'src/limits/codec.ts',
-    why: 'as many rows as fit are one part either way',
+    why: 'rows that fit exactly make one part either way',
     mutants: [['rows <= MAX_LIMIT_ROWS', 'rows < MAX_LIMIT_ROWS']],
   },
   {
     file: 'src/limits/counter.ts',
-    why: 'what has no time is dropped',
+    why: 'an entry without a time is dropped',
     mutants: [['[]', '["Stryker was here"]']],
   },
   {
     file: 'src/limits/limits.ts',
-    why: 'what is released without a leader is forgotten before there is one',
+    why: 'slots released without a leader are dropped before one is elected',
     mutants: [["this.#mode === 'following'", 'true']],
   },
   {
     file: 'src/limits/limits.ts',
-    why: 'no process is named null',
+    why: 'no process has the name null',
     mutants: [['gone !== null', 'true']],
   },
   {
     file: 'src/credentials/wallet.ts',
-    why: 'an equal estimate is as large',
+    why: 'equal estimates are interchangeable',
     mutants: [['estimate > this.#largestEstimate', 'estimate >= this.#largestEstimate']],
   },
   {
     file: 'src/credentials/wallet.ts',
-    why: 'all of it is booked either way',
+    why: 'everything is booked either way',
     mutants: [['cost < this.#unbooked', 'cost <= this.#unbooked']],
   },
 ]

@@ -1,45 +1,45 @@
-/** Of pipelines. */
+/** Equivalent mutants of pipelines. */
 import type { EquivalentGroup } from './group.ts'
 
 export const PIPELINES: readonly EquivalentGroup[] = [
   {
     file: 'pipelines/tasks/end/settlement.ts',
-    why: 'a response is charged by its tokens, or not at all',
+    why: 'responses are charged only by tokens',
     mutants: [['charge !== null && isByTokens(charge)', 'true']],
   },
   {
     file: 'pipelines/calls/max-price.ts',
-    why: 'equal prices are the same',
+    why: 'equal prices are interchangeable',
     mutants: [['ofKey < wanted', 'ofKey <= wanted']],
   },
   {
     file: 'pipelines/calls/claim.ts',
-    why: 'what is no head has no sink',
+    why: 'only a head has a sink',
     mutants: [["reply.type === 'head'", 'true']],
   },
   {
     file: 'pipelines/calls/claim.ts',
-    why: 'an answer begins with its head',
+    why: 'every answer begins with a head',
     mutants: [['[]', '["Stryker was here"]']],
   },
   {
     file: 'pipelines/chat/precharge.ts',
-    why: 'an equal estimate is as high',
+    why: 'equal estimates are interchangeable',
     mutants: [['estimate > most', 'estimate >= most']],
   },
   {
     file: 'pipelines/chat/forward/response-notes.ts',
-    why: 'it is called where there are too many',
+    why: 'the caller has checked that there are too many',
     mutants: [['oldest === undefined', 'false']],
   },
   {
     file: 'pipelines/chat/stored/state.ts',
-    why: 'only a call with a state is in a conversation',
+    why: 'only calls with a state belong to a conversation',
     mutants: [['call.call.state?.isBackground', 'call.call.state.isBackground']],
   },
   {
     file: 'pipelines/settlement/batch-worker.ts',
-    why: 'a second reading finds nothing',
+    why: 'a second read finds nothing',
     mutants: [
       ['this.#isReadComing', 'false'],
       ['true', 'false'],
@@ -47,22 +47,22 @@ export const PIPELINES: readonly EquivalentGroup[] = [
   },
   {
     file: 'pipelines/settlement/batch-worker.ts',
-    why: 'no work without a message is held',
+    why: 'work is held only with its message',
     mutants: [['delivery !== null', 'true']],
   },
   {
     file: 'pipelines/settlement/publisher.ts',
-    why: 'where nothing is unbooked, nothing is waited for',
+    why: 'without unbooked batches there is nothing to wait for',
     mutants: [['journal.depth().settlementsUnbooked === 0', 'false']],
   },
   {
     file: 'pipelines/settlement/publisher.ts',
-    why: 'what fails has no end either',
+    why: 'a failed entry has no end either',
     mutants: [['oldest === undefined', 'false']],
   },
   {
     file: 'pipelines/settlement/publisher.ts',
-    why: 'who is woken for nothing does nothing',
+    why: 'waking up without work has no effect',
     mutants: [
       ['batches.length > 0', 'true'],
       ['batches.length > 0', 'batches.length >= 0'],
@@ -72,17 +72,17 @@ export const PIPELINES: readonly EquivalentGroup[] = [
   },
   {
     file: 'pipelines/settlement/publisher.ts',
-    why: 'no batch is tried twice at one instant',
+    why: 'a batch is never tried twice at the same instant',
     mutants: [['sentAt <= now', 'sentAt < now']],
   },
   {
     file: 'pipelines/settlement/publisher.ts',
-    why: 'what is undefined is not true',
+    why: 'undefined is not true',
     mutants: [['{ isOverdue: false, isUnreadable: false }', '{}']],
   },
   {
     file: 'pipelines/settlement/stored.ts',
-    why: 'it only takes longer to find that nobody has waited for it',
+    why: 'it only takes longer to find that nothing waits for it',
     mutants: [
       ['at > 0 || this.#waiting.length === 0', 'false'],
       ['at > 0 || this.#waiting.length === 0', 'at > 0 && this.#waiting.length === 0'],
@@ -92,12 +92,12 @@ export const PIPELINES: readonly EquivalentGroup[] = [
   },
   {
     file: 'pipelines/settlement/stored.ts',
-    why: 'one that waits is there',
+    why: 'the list is not empty here',
     mutants: [['this.#waiting.shift()?.done', 'this.#waiting.shift().done']],
   },
   {
     file: 'pipelines/settlement/stored.ts',
-    why: 'who looks for nothing finds nothing',
+    why: 'searching an empty list finds nothing',
     mutants: [
       ['this.#waiting.length > 0', 'true'],
       ['this.#waiting.length > 0', 'this.#waiting.length >= 0'],

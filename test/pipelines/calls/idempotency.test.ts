@@ -76,13 +76,13 @@ const makeCall = (request: GatewayRequest, more: Partial<AuthenticatedCall> = {}
 
 type Deps = ReturnType<typeof startRecords>['deps']
 
-/** Returns what follows the stage. */
+/** Returns the call or the answer of the stage. */
 async function run(deps: Deps, call: AuthenticatedCall): Promise<AuthenticatedCall | Answered> {
   const next = idempotent(deps)(call)
   return isObservable(next) ? firstValueFrom(next) : next
 }
 
-t.test('a request without a key is asked for none', async (t) => {
+t.test('a request without a key passes unchanged', async (t) => {
   const { deps, claims } = startRecords()
   const call = makeCall(makeRequest(null))
   t.equal(await run(deps, call), call)
@@ -100,30 +100,34 @@ t.test('a key is 1 to 200 printable characters', async (t) => {
 
 t.test('a key belongs to one request of its account', async (t) => {
   const { deps, claims } = startRecords()
-  const hashOf = async (request: Partial<GatewayRequest>, more: Partial<AuthenticatedCall> = {}) => {
+  const readHash = async (request: Partial<GatewayRequest>, more: Partial<AuthenticatedCall> = {}) => {
     await run(deps, makeCall(makeRequest('k', request), more))
     return claims.at(-1)!.requestHash.toString('hex')
   }
-  const usual = await hashOf({})
+  const usual = await readHash({})
   t.match(claims, [{ scope: 'account:acc', key: 'k', requestId: 'req_2', maxSeconds: 180 }])
-  t.equal(await hashOf({ requestId: 'req_3', body: Buffer.from('{ }') }), usual)
-  t.equal(await hashOf({ query: 'key=sk-other' }), usual, 'any key of the account may repeat it')
-  const meant = await hashOf({ body: Buffer.from('a form') }, { meaning: { b: 1 } })
-  t.equal(await hashOf({ body: Buffer.from('the same form') }, { meaning: { b: 1 } }), meant)
+  t.equal(await readHash({ requestId: 'req_3', body: Buffer.from('{ }') }), usual)
+  t.equal(await readHash({ query: 'key=sk-other' }), usual, 'any key of the account may repeat the request')
+  const meant = await readHash({ body: Buffer.from('a form') }, { meaning: { b: 1 } })
+  t.equal(await readHash({ body: Buffer.from('the same form') }, { meaning: { b: 1 } }), meant)
   const intent = { path: '/v1/y', body: Buffer.from('{"a":1}') }
   const long = Buffer.from(JSON.stringify({ a: 'x'.repeat(100_000) }))
   const others = [
-    await hashOf({ method: 'PUT' }),
-    await hashOf({ path: '/v1/z' }),
-    await hashOf({ query: 'a=1' }),
-    await hashOf({ body: Buffer.from('{"a":1}') }),
-    await hashOf({}, { intent }),
-    await hashOf({ body: long }),
-    await hashOf({ path: '/v1/z' }, { meaning: { b: 1 } }),
-    await hashOf({}, { meaning: { b: 2 } }),
+    await readHash({ method: 'PUT' }),
+    await readHash({ path: '/v1/z' }),
+    await readHash({ query: 'a=1' }),
+    await readHash({ body: Buffer.from('{"a":1}') }),
+    await readHash({}, { intent }),
+    await readHash({ body: long }),
+    await readHash({ path: '/v1/z' }, { meaning: { b: 1 } }),
+    await readHash({}, { meaning: { b: 2 } }),
   ]
   t.equal(new Set([usual, meant, ...others]).size, 2 + others.length)
-  t.equal(await hashOf({ path: intent.path, body: intent.body }), others[4], 'by what the client asked for')
+  t.equal(
+    await readHash({ path: intent.path, body: intent.body }),
+    others[4],
+    'by the request as the client sent it',
+  )
 })
 
 t.test('a key that is taken', async (t) => {
@@ -178,7 +182,7 @@ t.test('a claim for a client that has left is freed', async (t) => {
   const claiming = idempotent(deps)(makeCall(makeRequest('k'))) as Observable<unknown>
   claiming.subscribe({ error: t.fail }).unsubscribe()
   await new Promise(setImmediate)
-  t.equal(told.length, 2, 'but not that of another request')
+  t.equal(told.length, 2, 'the claim of another request stays')
 })
 
 t.test('a stored answer', async (t) => {
@@ -194,29 +198,32 @@ t.test('a stored answer', async (t) => {
     return { ...records, body }
   }
 
-  t.test('is replayed in one piece, a long one in pieces; its memory is held until the end', async (t) => {
-    for (const bytes of [FREE_BYTES, FREE_BYTES + MIB]) {
-      const { body, deps, measureRoom } = await startReplay(bytes)
-      const ends = new CallEnds()
-      const answered = (await run(deps, makeCall(makeRequest('k'), { ends }))) as Answered
-      t.ok(answered instanceof Answered)
-      t.equal(measureRoom(), bytes === FREE_BYTES ? 32 : 31)
-      const [head, ...pieces] = await firstValueFrom(answered.replies.pipe(toArray()))
-      if (bytes === FREE_BYTES) t.match(head, { type: 'full', body, requestId: 'req_1' })
-      else {
-        t.match(head, { type: 'head', status: 200, requestId: 'req_1', length: bytes })
-        t.ok(
-          Buffer.concat(
-            pieces.map((piece) => (piece as Extract<Reply, { type: 'data' }>).bytes as Buffer),
-          ).equals(body),
-        )
+  t.test(
+    'is replayed in one piece, or in several if it is long, and holds its memory until the end',
+    async (t) => {
+      for (const bytes of [FREE_BYTES, FREE_BYTES + MIB]) {
+        const { body, deps, measureRoom } = await startReplay(bytes)
+        const ends = new CallEnds()
+        const answered = (await run(deps, makeCall(makeRequest('k'), { ends }))) as Answered
+        t.ok(answered instanceof Answered)
+        t.equal(measureRoom(), bytes === FREE_BYTES ? 32 : 31)
+        const [head, ...pieces] = await firstValueFrom(answered.replies.pipe(toArray()))
+        if (bytes === FREE_BYTES) t.match(head, { type: 'full', body, requestId: 'req_1' })
+        else {
+          t.match(head, { type: 'head', status: 200, requestId: 'req_1', length: bytes })
+          t.ok(
+            Buffer.concat(
+              pieces.map((piece) => (piece as Extract<Reply, { type: 'data' }>).bytes as Buffer),
+            ).equals(body),
+          )
+        }
+        ends.unsubscribe()
+        t.equal(measureRoom(), 32)
       }
-      ends.unsubscribe()
-      t.equal(measureRoom(), 32)
-    }
-  })
+    },
+  )
 
-  t.test('is refused while many long ones are sent', async (t) => {
+  t.test('is refused while many long answers are being sent', async (t) => {
     const { deps } = await startReplay(2 * MIB)
     deps.answerMemory.take('acc', 32 * MIB)
     await t.rejects(run(deps, makeCall(makeRequest('k'))), {
@@ -227,13 +234,13 @@ t.test('a stored answer', async (t) => {
 
 t.test('a repeated request has an answer, or a task', async (t) => {
   const { deps } = startRecords()
-  const callerOf = (key: string | null) => makeCall(makeRequest(key)) as Caller
+  const makeCaller = (key: string | null) => makeCall(makeRequest(key)) as Caller
   for (const [key, is] of [
     ['answered', true],
     ['new', false],
     [null, false],
   ] as const)
-    t.equal(await isRepeated(deps.records, callerOf(key)), is)
+    t.equal(await isRepeated(deps.records, makeCaller(key)), is)
 })
 
 t.test('an answer', async (t) => {
@@ -252,7 +259,7 @@ t.test('an answer', async (t) => {
     const claim = new Claim(records.deps, RECORD, { accountId: 'acc', isReplayable })
     const answer = async (...replies: Reply[]) => {
       const got = await firstValueFrom(of(...replies).pipe(storeAnswer(claim, 'req_1'), toArray()))
-      t.same(got, replies, 'the client gets the same')
+      t.same(got, replies, 'the client gets the same replies')
       return records.stored[0]
     }
     return { ...records, claim, answer }
@@ -267,7 +274,7 @@ t.test('an answer', async (t) => {
     ])
   })
 
-  t.test('is stored only where it is 2xx: anything else frees the key', async (t) => {
+  t.test('is stored only with a 2xx status; any other frees the key', async (t) => {
     for (const status of [199, 300, 400]) {
       const { answer, told } = startClaim(t)
       t.equal(await answer(full(status)), undefined)
@@ -275,7 +282,7 @@ t.test('an answer', async (t) => {
     }
   })
 
-  t.test('reaches its client once the record is written', async (t) => {
+  t.test('reaches its client after the record is written', async (t) => {
     const { claim, told } = startClaim(t)
     const got: string[] = []
     const replies = new Subject<Reply>()
@@ -307,22 +314,22 @@ t.test('an answer', async (t) => {
     const refused = startClaim(t)
     refused.claim.charge(full(500))
     await refused.claim.release()
-    t.same(refused.told, ['freed'], 'an error is stored in no case')
+    t.same(refused.told, ['freed'], 'an error is never stored')
   })
 
-  t.test('that its client took for the whole is stored as it is', async (t) => {
+  t.test('that its client took as complete is stored as it is', async (t) => {
     const { claim, measureRoom, stored, told } = startClaim(t)
     claim.gather(head())
     claim.gather(data('as far as it came'))
     await claim.keep()
     claim.gather(data(Buffer.alloc(2 * MIB)))
-    t.equal(measureRoom(), 32, 'what comes later takes no memory')
+    t.equal(measureRoom(), 32, 'later data takes no memory')
     await Promise.all([claim.release(), claim.store()])
-    t.same(told, ['stored'], 'the first end counts')
+    t.same(told, ['stored'], 'only the first end counts')
     t.match(stored, [[{ body: Buffer.from('as far as it came') }, undefined]])
   })
 
-  t.test('that is charged comes twice, and is stored once', async (t) => {
+  t.test('that is charged and then collected again is stored once', async (t) => {
     const { claim, stored, measureRoom } = startClaim(t)
     const body = 'x'.repeat(2 * MIB)
     claim.charge(full(200, body))
@@ -334,7 +341,7 @@ t.test('an answer', async (t) => {
     t.equal(measureRoom(), 32)
   })
 
-  t.test('is gathered also where its data passes the events', async (t) => {
+  t.test('is collected even if its data bypasses the events', async (t) => {
     const { claim, stored } = startClaim(t)
     const sent: unknown[] = []
     let sink: DataSink | undefined
@@ -350,7 +357,7 @@ t.test('an answer', async (t) => {
     t.notOk('direct' in startClaim(t).claim.gather(head()))
   })
 
-  t.test('that is too large is stored as a fact, and takes no memory', async (t) => {
+  t.test('that is too large leaves a record without a body and takes no memory', async (t) => {
     const half = Buffer.alloc(MAX_KEPT_ANSWER_BYTES / 2)
     const kept = startClaim(t)
     t.equal((await kept.answer(head(), data(half), data(half)))?.[0]?.body.length, 2 * half.length)
@@ -365,15 +372,19 @@ t.test('an answer', async (t) => {
     crowded.deps.answerMemory.release('acc', 31 * MIB)
     crowded.claim.gather(data('the end'))
     await crowded.claim.store()
-    t.same(crowded.stored, [[null, undefined]], 'nor is one with a gap')
+    t.same(crowded.stored, [[null, undefined]], 'an answer with a gap is not stored either')
     const secret = startClaim(t, { isReplayable: false })
-    t.strictSame(await secret.answer(full(200)), [null, 'req_1'], 'as is one that must not be kept')
+    t.strictSame(
+      await secret.answer(full(200)),
+      [null, 'req_1'],
+      'an answer that must not be kept leaves only its record',
+    )
     const replaced = startClaim(t)
     replaced.claim.charge(full(200, 'x'.repeat(MAX_KEPT_ANSWER_BYTES + 1)))
     t.equal((await replaced.answer(full(200)))?.[0]?.body.toString(), 'whole')
   })
 
-  t.test('whose record cannot be written reaches its client all the same', async (t) => {
+  t.test('reaches its client even if its record cannot be written', async (t) => {
     for (const reply of [full(200, 'x'.repeat(2 * MIB)), full(500)]) {
       const { answer, state, told, measureRoom } = startClaim(t)
       state.isAway = true
@@ -383,27 +394,24 @@ t.test('an answer', async (t) => {
     }
   })
 
-  t.test(
-    'is kept unless the call says otherwise, and its key is freed where the call is over before',
-    async (t) => {
-      for (const isReplayable of [undefined, false]) {
-        const { deps, stored, told } = startRecords()
-        const claimFor = async (ends: CallEnds) => {
-          const more = isReplayable === undefined ? {} : { isReplayable }
-          const call = makeCall(makeRequest('k'), { ends, ...more })
-          const { claim, request } = (await run(deps, call)) as AuthenticatedCall
-          t.equal(request, call.request)
-          claim!.gather(full(200))
-          return claim!
-        }
-        await (await claimFor(new CallEnds())).store()
-        t.equal(stored[0]![0]?.body.toString(), isReplayable === undefined ? 'whole' : undefined)
-        const ends = new CallEnds()
-        await claimFor(ends)
-        ends.unsubscribe()
-        await new Promise(setImmediate)
-        t.same(told, ['stored', 'freed'])
+  t.test('is kept unless the call says otherwise; if the call ends earlier, the key is freed', async (t) => {
+    for (const isReplayable of [undefined, false]) {
+      const { deps, stored, told } = startRecords()
+      const claimFor = async (ends: CallEnds) => {
+        const more = isReplayable === undefined ? {} : { isReplayable }
+        const call = makeCall(makeRequest('k'), { ends, ...more })
+        const { claim, request } = (await run(deps, call)) as AuthenticatedCall
+        t.equal(request, call.request)
+        claim!.gather(full(200))
+        return claim!
       }
-    },
-  )
+      await (await claimFor(new CallEnds())).store()
+      t.equal(stored[0]![0]?.body.toString(), isReplayable === undefined ? 'whole' : undefined)
+      const ends = new CallEnds()
+      await claimFor(ends)
+      ends.unsubscribe()
+      await new Promise(setImmediate)
+      t.same(told, ['stored', 'freed'])
+    }
+  })
 })

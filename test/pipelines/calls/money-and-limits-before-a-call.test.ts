@@ -110,7 +110,11 @@ t.test('refusal of a balance has its numbers', async (t) => {
       t.match(readMessage(kind, '4', '4'), 'the balance is 4 credits, part of which calls under way reserve')
       t.equal(readMessage(kind, '-0.2', null), `${start}: it is -0.2 credits. ${end}.`)
     }
-    t.equal(readMessage('agent', '0.5', '0.655'), `${start}. ${end}.`, 'no more than its holder may know')
+    t.equal(
+      readMessage('agent', '0.5', '0.655'),
+      `${start}. ${end}.`,
+      'the holder of an agent key learns no more',
+    )
     t.equal(readMessage('agent', '0', null), `${start}. ${end}.`)
   })
 })

@@ -470,7 +470,7 @@ t.test('a call goes on with what is stored', async (t) => {
     t.notOk(going.inConversation?.isHandedOver)
     going.inConversation?.handOver()
     t.ok(going.inConversation?.isHandedOver)
-    t.same(await end(sent), [], 'its end is noted by its outcome upstream')
+    t.same(await end(sent), [], 'its outcome upstream decides how its end is noted')
     t.match(
       await begin(makeCall({ conversation: 'gone' }), null),
       /^not_found: There is no conversation 'gone'/,

@@ -716,7 +716,7 @@ t.test('a gateway publishes its journal', async (t) => {
     }
   })
 
-  t.test('where answers wait, messages take more the more batches are unbooked', async (t) => {
+  t.test('while answers wait, messages get larger as more batches are unbooked', async (t) => {
     const { settle, pass, publisher, published, state } = startPublisher({ isAwaited: true })
     for (const [unbooked, lingerMs] of [
       [1, 2],
@@ -775,7 +775,7 @@ t.test('a gateway publishes its journal', async (t) => {
     },
   )
 
-  t.test('a clock that is set back keeps no batch from being sent directly', async (t) => {
+  t.test('a clock that is set back does not stop batches from being sent directly', async (t) => {
     const { settle, pass, publisher, setBack, state, told } = startPublisher()
     state.isRefusing = true
     settle(makeCall('acc'))
@@ -1036,7 +1036,7 @@ t.test('a settler books messages', async (t) => {
     void settler.stop(0)
   })
 
-  t.test('after a fault that nobody expected it gives all back, and goes on a second later', async (t) => {
+  t.test('after an unexpected fault it releases everything and resumes a second later', async (t) => {
     const { settler, deliver, details, pass, told, state, logged } = startSettler()
     state.isFaulty = true
     deliver('one', makeCall('acc'))

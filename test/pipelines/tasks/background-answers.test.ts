@@ -1,4 +1,4 @@
-/** What an answer in the background owes, also where its upstream reports no usage, or one that contradicts itself. */
+/** The charge for an answer in the background, even if its upstream reports no usage or a contradictory one. */
 import t from 'tap'
 import { planTransition } from '../../../pipelines/tasks/transition.ts'
 import { modelEntry } from '../../../schemas/config/catalog.ts'
@@ -38,10 +38,10 @@ const SEARCHED = { type: 'web_search_call', action: { type: 'search' } }
 const readFacts = (response: object, status: string): ResponseFacts =>
   readResponseFacts(Buffer.from(JSON.stringify({ id: 'resp_1', status, ...response })))!
 
-/** The end of a task whose upstream answers so. */
+/** Ends a task with this answer of its upstream. */
 function endTask(
   call: Partial<ResponseCall>,
-  /** Null where the task ended without any result. */
+  /** Null if the task ended without a result. */
   facts: ResponseFacts | undefined | null,
   status: string,
   upstreamPrice: TaskPrice | null = null,
@@ -66,17 +66,17 @@ function endTask(
 const settled = (call: Partial<ResponseCall>, response: object, status = 'completed') =>
   endTask(call, readFacts(response, status), status).settlement!
 
-t.test('a prompt that is not reported is estimated as that of a live call', async (t) => {
+t.test('an unreported prompt is estimated as for a live call', async (t) => {
   const output = [SAID]
   t.match(settled({}, { output }), { input_tokens: 20, output_tokens: 2, usage_source: 'estimate' })
-  t.match(settled({ laterBytes: 40 }, { output }), { input_tokens: 25 }, 'letters of several bytes')
+  t.match(settled({ laterBytes: 40 }, { output }), { input_tokens: 25 }, 'characters of several bytes')
   const inline = { image: 1, file: 0, audio: 1, bytes: 800_000 }
   const links = { image: 0, file: 1, audio: 0, inline }
   const carrying = { promptBytes: 800_080, links }
   t.match(settled(carrying, { output }), { input_tokens: 20 + 1600 + 2000 + 16_000 }, 'pictures and sound')
 })
 
-t.test('tools have run, whether tokens are reported or not', async (t) => {
+t.test('tool calls are charged whether tokens are reported or not', async (t) => {
   const output = [SEARCHED, SEARCHED, SAID]
   const charged = {
     server_tool_calls: 2,
@@ -90,23 +90,23 @@ t.test('tools have run, whether tokens are reported or not', async (t) => {
 })
 
 t.test(
-  'of a whole answer what is not reported is estimated; a failed one owes what is reported',
+  'unreported counts of a whole answer are estimated; a failed answer is charged only what is reported',
   async (t) => {
     const usage = { ...NO_USAGE, prompt: 7, output: 3 }
     const partial = { ...readFacts({ output: [SAID] }, 'completed'), usage, charactersSinceUsage: 8 }
-    const rowOf = (facts: Partial<ResponseFacts>, status: string) =>
+    const settleWith = (facts: Partial<ResponseFacts>, status: string) =>
       endTask({ builtInTools: [] }, { ...partial, ...facts }, status).settlement
-    t.match(rowOf({ isUsageWhole: false }, 'completed'), {
+    t.match(settleWith({ isUsageWhole: false }, 'completed'), {
       ...{ input_tokens: 7, output_tokens: 5, usage_source: 'estimate', cost: String(17n * ONE_CREDIT) },
     })
-    t.match(rowOf({ isUsageWhole: true }, 'completed'), { output_tokens: 3, usage_source: 'upstream' })
-    t.match(rowOf({ isUsageWhole: false }, 'failed'), {
+    t.match(settleWith({ isUsageWhole: true }, 'completed'), { output_tokens: 3, usage_source: 'upstream' })
+    t.match(settleWith({ isUsageWhole: false }, 'failed'), {
       ...{ input_tokens: 7, output_tokens: 3, usage_source: 'upstream', cost: String(13n * ONE_CREDIT) },
     })
   },
 )
 
-t.test('the hold of a failed answer is charged where anything was used, and refunded else', async (t) => {
+t.test('the hold of a failed answer is charged if anything was used, otherwise refunded', async (t) => {
   const facts = readFacts({ output: [SEARCHED] }, 'failed')
   t.match(endTask({}, facts, 'failed'), { money: 'charge', changes: { cost: 7n * ONE_CREDIT } })
   const unused = [readFacts({ output: [] }, 'failed'), undefined, null]
@@ -142,7 +142,7 @@ t.test('its row has the counts, the settings and the prices of a call', async (t
   t.notMatch(unpriced.detail, 'prices')
 })
 
-t.test('usage that no call can have is counted, logged and kept', async (t) => {
+t.test('impossible usage is counted, logged and kept', async (t) => {
   const warnings: unknown[][] = []
   const metrics = createMetrics('1')
   const count = countEndedTask(metrics, { warn: (...line: unknown[]) => void warnings.push(line) })
@@ -153,7 +153,7 @@ t.test('usage that no call can have is counted, logged and kept', async (t) => {
   const odd = settled({}, { output: [SAID], usage: { ...usage, output_tokens: 9_000 } })
   count(odd)
   count({ ...odd, protocol: 'videos', usage_source: 'upstream' })
-  t.match(odd, { output_tokens: 2 }, 'and charged up to what was delivered')
+  t.match(odd, { output_tokens: 2 }, 'only what was delivered is charged')
   t.match(odd.detail, '"usage_reported":"{\\"input_tokens\\":20,\\"output_tokens\\":9000}"')
   t.match(warnings, [[{ request_id: odd.request_id, counts: 'output 9000 > 100' }, /no call can have/]])
   t.equal(warnings.length, 1)

@@ -1,4 +1,4 @@
-/** What each end of a task costs, what row it leaves, and what each event does to the money. */
+/** The cost and the row of each end of a task, and what each event does to the money. */
 import t from 'tap'
 import { endAtDeadline, isOver, WAIT_GRACE_MS } from '../../../pipelines/tasks/end/deadline.ts'
 import { NO_LINKS, readEnding, settleTask } from '../../../pipelines/tasks/end/settlement.ts'
@@ -42,11 +42,11 @@ function taskIn(state: Task['state'], more: Partial<Task> = {}): Task {
   return taskOf({ ...made, ...reached, ...unknown, ...more })
 }
 
-/** An end without a result that an upstream reports: a response costs what it has used until then. */
+/** Ends that an upstream reports without a result: a response costs what it had used by then. */
 const isReported = (state: TaskState, event: TaskEvent): boolean =>
   state !== 'waiting' && (event === 'failed' || event === 'lapsed' || event === 'cancelled')
 
-t.test('every table is total; each end moves money once, and nothing comes behind an end', async (t) => {
+t.test('every table is total; each end moves money once, and no event follows an end', async (t) => {
   for (const kind of TASK_KINDS) {
     const { transitions } = TASK_RULES[kind]
     for (const state of TASK_STATES)
@@ -77,7 +77,7 @@ t.test('every table is total; each end moves money once, and nothing comes behin
   }
 })
 
-t.test('a task that succeeds is charged what was delivered, and its row says where that is', async (t) => {
+t.test('a task that succeeds is charged for what was delivered, and its row has the links', async (t) => {
   const attempt = {
     seq: 1,
     created_at: new Date(NOW - 4_000).toISOString(),
@@ -124,7 +124,7 @@ t.test('a task that fails shows each attempt, and no result', async (t) => {
     ...{ seq, created_at: new Date(NOW - 6_000).toISOString(), latency_ms: 250 },
     ...{ error_code: null, error_message: null, retry_after: '5', extras: { a: 1 } },
   })
-  const rowOf = (state: TaskState, attempts: number, more: Partial<Task> = {}) => {
+  const settleAs = (state: TaskState, attempts: number, more: Partial<Task> = {}) => {
     const made = {
       result: { ...emptyResult(), seconds: 4 },
       attempts: [1, 2].slice(0, attempts).map(attempt),
@@ -132,47 +132,47 @@ t.test('a task that fails shows each attempt, and no result', async (t) => {
     return settleTask(taskIn(state, { ...made, ...more } as Partial<Task>), null, NO_LINKS, NOW)
   }
   const { retry_after: _, extras: __, ...shown } = attempt(1)
-  t.strictSame(rowOf('failed', 1).attempts, [shown])
-  t.equal(rowOf('succeeded', 2).attempts?.length, 2)
-  t.strictSame(rowOf('succeeded', 1).attempts, [])
-  const [failed, succeeded] = [rowOf('failed', 2), rowOf('succeeded', 1)].map(({ detail }) =>
+  t.strictSame(settleAs('failed', 1).attempts, [shown])
+  t.equal(settleAs('succeeded', 2).attempts?.length, 2)
+  t.strictSame(settleAs('succeeded', 1).attempts, [])
+  const [failed, succeeded] = [settleAs('failed', 2), settleAs('succeeded', 1)].map(({ detail }) =>
     JSON.parse(detail!),
   )
   t.match(failed, { before_upstream_us: 0, waiting_for_upstream_us: 250_000 }, 'clocks may differ')
   t.notOk('result' in failed)
   t.same(succeeded.result, [['seconds', '4']])
-  t.notOk('before_upstream_us' in JSON.parse(rowOf('failed', 0).detail!))
+  t.notOk('before_upstream_us' in JSON.parse(settleAs('failed', 0).detail!))
   const counts = [
-    rowOf('failed', 2),
-    rowOf('refused', 2),
-    rowOf('refused', 2, { isEarly: true }),
-    rowOf('succeeded', 2, { isAwaited: true }),
+    settleAs('failed', 2),
+    settleAs('refused', 2),
+    settleAs('refused', 2, { isEarly: true }),
+    settleAs('succeeded', 2, { isAwaited: true }),
   ]
   t.same(
     counts.map(({ attempts_count }) => attempts_count),
     [null, 2, null, 2],
-    'null where the task outlives its request',
+    'null for a task that outlives its request',
   )
 })
 
-t.test('a film with sound says so', async (t) => {
-  const linesOf = (more: object) => {
+t.test('the row of a video with sound says so', async (t) => {
+  const listRequestLines = (more: object) => {
     const price = { ...taskIn('failed').price, ...more } as TaskPrice
     const { detail } = settleTask(taskIn('failed', { price }), null, NO_LINKS, NOW)
     return JSON.parse(detail!).request.map(([name]: [string]) => name)
   }
-  t.ok(linesOf({ sound: true }).includes('generate_audio'))
-  t.notOk(linesOf({ sound: false }).includes('generate_audio'))
+  t.ok(listRequestLines({ sound: true }).includes('generate_audio'))
+  t.notOk(listRequestLines({ sound: false }).includes('generate_audio'))
 })
 
-t.test('a submit of which nobody knows what became of it', async (t) => {
+t.test('a submit with an unknown outcome', async (t) => {
   const plan = (state: TaskState, event: TaskEvent, more: Partial<Task> = {}) =>
     planTransition(taskIn(state, more), event, { upstreamState: 'gone' }, { now: NOW })
   t.match(plan('submitting', 'lost'), { to: 'refused', money: 'release', isLost: true })
   t.match(
     plan('submitting', 'lost', { isEarly: true }),
     { to: 'failed', money: 'refund', isLost: true, settlement: { cost: '0' } },
-    'its client has its id, so the task stays',
+    'its client knows its id, so the task stays',
   )
   t.match(plan('submitting', 'deadline'), { to: 'expired', isLost: true })
   t.match(plan('cancelled', 'discarded'), {
@@ -190,7 +190,7 @@ t.test('a submit of which nobody knows what became of it', async (t) => {
   t.equal(plan('queued', 'accepted'), null)
 })
 
-t.test('what was delivered for nothing is charged nothing, and what nobody delivered is free', async (t) => {
+t.test('a free delivery costs nothing, and an undelivered result is free', async (t) => {
   const price = { ...taskIn('failed').price, perUnit: '0' } as TaskPrice
   const free = planTransition(taskIn('storing', { price, result: emptyResult() }), 'stored', {}, { now: NOW })
   t.match(free, { money: 'charge', changes: { cost: 0n } })
@@ -212,20 +212,23 @@ t.test('what was delivered for nothing is charged nothing, and what nobody deliv
   )
 })
 
-t.test('a deadline ends all but what is being stored, unless its client has waited', async (t) => {
-  const isOverAfter = (ms: number, state: TaskState, isAwaited: boolean) =>
-    isOver({ now: () => NOW + ms } as TaskMover, taskIn(state, { isAwaited, deadlineAt: NOW }))
-  for (const isAwaited of [false, true]) {
-    t.notOk(isOverAfter(-1, 'running', isAwaited))
-    t.ok(isOverAfter(0, 'running', isAwaited))
-  }
-  t.notOk(isOverAfter(WAIT_GRACE_MS - 1, 'storing', true))
-  t.ok(isOverAfter(WAIT_GRACE_MS, 'storing', true))
-  t.notOk(isOverAfter(WAIT_GRACE_MS, 'storing', false))
-})
+t.test(
+  'a deadline ends every task except one that is being stored, and that one too if its client waits',
+  async (t) => {
+    const isOverAfter = (ms: number, state: TaskState, isAwaited: boolean) =>
+      isOver({ now: () => NOW + ms } as TaskMover, taskIn(state, { isAwaited, deadlineAt: NOW }))
+    for (const isAwaited of [false, true]) {
+      t.notOk(isOverAfter(-1, 'running', isAwaited))
+      t.ok(isOverAfter(0, 'running', isAwaited))
+    }
+    t.notOk(isOverAfter(WAIT_GRACE_MS - 1, 'storing', true))
+    t.ok(isOverAfter(WAIT_GRACE_MS, 'storing', true))
+    t.notOk(isOverAfter(WAIT_GRACE_MS, 'storing', false))
+  },
+)
 
-t.test('at its deadline the submit of a task that its client does not know is lost', async (t) => {
-  const endOf = async (state: TaskState, isEarly: boolean) => {
+t.test('at the deadline, a submit is lost if the client does not know the id of its task', async (t) => {
+  const endLate = async (state: TaskState, isEarly: boolean) => {
     const moves: TaskMove[] = []
     const applyTransition = async (move: TaskMove): Promise<MoveOutcome> => {
       moves.push(move)
@@ -238,17 +241,17 @@ t.test('at its deadline the submit of a task that its client does not know is lo
     )
     return moves
   }
-  t.match(await endOf('submitting', false), [
+  t.match(await endLate('submitting', false), [
     { to: 'refused', changes: { errorCode: 'upstream_timeout', errorMessage: /in time/ } },
   ])
   for (const [state, isEarly] of [
     ['submitting', true],
     ['queued', false],
   ] as const)
-    t.match(await endOf(state, isEarly), [{ to: 'expired', settlement: { error_code: 'task_expired' } }])
+    t.match(await endLate(state, isEarly), [{ to: 'expired', settlement: { error_code: 'task_expired' } }])
 })
 
-t.test('polls come at a tenth of the age, within bounds, and later after each that failed', async (t) => {
+t.test('polls follow at a tenth of the age, within bounds, and later after each failure', async (t) => {
   const { video } = TASK_RULES
   const delays = (failures: number) =>
     [0, 9_000, 20_000, 100_000, 900_000].map((age) => pollDelayMs(video, age, failures))
@@ -263,22 +266,25 @@ t.test('polls come at a tenth of the age, within bounds, and later after each th
   })
 })
 
-t.test('the cost of an image follows its size, also beyond the one that bounds its charge', async (t) => {
-  const price = {
-    ...PRICE,
-    unit: 'image' as const,
-    perUnit: String(5n * ONE_RATE),
-    pixelTiers: [{ fromPixels: 1_000_000, perUnit: String(8n * ONE_RATE) }],
-  }
-  const job = mediaJob.parse({ work: 'image', prompt: 'x', n: 1, size: '1024x768' })
-  const result = taskResult.parse({ files: [{ role: 'image', width: 1440, height: 1080 }] })
-  const task = taskIn('storing', { job, price, result })
-  const move = planTransition(task, 'stored', {}, { now: NOW, upstreamPrice: price })
-  t.match(move?.settlement, {
-    cost: String(5n * ONE_CREDIT),
-    upstream_cost: String(8n * ONE_CREDIT),
-  })
-})
+t.test(
+  'what an image costs the operator follows its size even beyond the size that bounds the charge',
+  async (t) => {
+    const price = {
+      ...PRICE,
+      unit: 'image' as const,
+      perUnit: String(5n * ONE_RATE),
+      pixelTiers: [{ fromPixels: 1_000_000, perUnit: String(8n * ONE_RATE) }],
+    }
+    const job = mediaJob.parse({ work: 'image', prompt: 'x', n: 1, size: '1024x768' })
+    const result = taskResult.parse({ files: [{ role: 'image', width: 1440, height: 1080 }] })
+    const task = taskIn('storing', { job, price, result })
+    const move = planTransition(task, 'stored', {}, { now: NOW, upstreamPrice: price })
+    t.match(move?.settlement, {
+      cost: String(5n * ONE_CREDIT),
+      upstream_cost: String(8n * ONE_CREDIT),
+    })
+  },
+)
 
 const ENDS: readonly (readonly [Partial<Task>, status: string, code: string | null])[] = [
   [{ state: 'failed' }, 'error', 'task_failed'],
@@ -312,7 +318,7 @@ const ENDS: readonly (readonly [Partial<Task>, status: string, code: string | nu
   [{ state: 'refused', errorCode: 'upstream_timeout' }, 'interrupted', 'upstream_timeout'],
 ]
 
-t.test('a task that was waited for until its time was up: the row is that of any call so', async (t) => {
+t.test('a task whose client waited until its time was up leaves the row of any such call', async (t) => {
   const ofTask = (state: 'expired' | 'failed' | 'cancelled', more: Partial<Task>) =>
     settleTask(taskIn(state, { deadlineAt: NOW, ...more }), null, { urls: [], expiresAt: null }, NOW)
   for (const state of ['expired', 'failed'] as const) {
@@ -325,7 +331,7 @@ t.test('a task that was waited for until its time was up: the row is that of any
     })
     const early = { isAwaited: true, deadlineAt: NOW + 1 }
     const answered = state === 'failed' ? 'upstream_error' : 'upstream_timeout'
-    t.match(ofTask(state, early), { status: 'error', error_code: answered }, 'so said the upstream')
+    t.match(ofTask(state, early), { status: 'error', error_code: answered }, 'as the upstream answered')
     const told = { isAwaited: true, errorCode: 'content_policy' }
     const named = state === 'failed' ? 'invalid_request' : 'upstream_timeout'
     t.match(ofTask(state, told), { status: 'error', error_code: named })
@@ -368,7 +374,7 @@ t.test('a task says why it ended', async (t) => {
   t.match(settleTask(taskIn('succeeded', { isAwaited: true }), null, NO_LINKS, NOW), { error_code: null })
 })
 
-t.test('what nobody has sent can be refused, what somebody may have sent cannot', async (t) => {
+t.test('a task that was not sent can be refused; one that may have been sent cannot', async (t) => {
   t.match(planUnsentRefusal(taskIn('waiting'), NOW), {
     ...{ to: 'refused', money: 'release', at: NOW },
     changes: { errorCode: 'service_unavailable', errorMessage: /Try again/ },
@@ -378,7 +384,7 @@ t.test('what nobody has sent can be refused, what somebody may have sent cannot'
     t.equal(planUnsentRefusal(taskIn(state), NOW), null, state)
 })
 
-t.test('the jobs of all kinds of works can be kept and read back', async (t) => {
+t.test('the jobs of every kind of work can be stored and read back', async (t) => {
   const job = mediaJob.parse({ work: 'speech', input: 'hello', voice: null, speed: 1 })
   t.same(mediaJob.parse(JSON.parse(JSON.stringify(job))), job)
 })

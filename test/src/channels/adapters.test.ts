@@ -358,7 +358,7 @@ t.test('task page agrees with its adapter', async (t) => {
     t.strictSame(codes.filter(([, status]) => status !== '').toSorted(), ours.toSorted())
   })
 
-  t.test('the wait between two questions is within the bounds of the page', async (t) => {
+  t.test('the wait between two polls is within the bounds of the page', async (t) => {
     t.match(sectionOf('## How often it asks'), 'at least a second, at most ten')
     for (const [kind, { pollFirstMs, pollMaxMs }] of Object.entries(TASK_RULES))
       t.same([pollFirstMs, pollMaxMs <= 10_000], [1000, true], kind)

@@ -568,7 +568,7 @@ t.test('large amounts and unknown names are refused', async (t) => {
       const words = line.replace('ID', id).split(' ')
       const effect = `This would ${text.replace('ID', id)}`
       t.equal(await refused(...words), `error: ${effect}. Add --yes to confirm. Nothing was changed.\n`)
-      // Where a name has to be typed, a y is not enough.
+      // If a name is required, a y is not enough.
       const no = answering(typed === undefined ? 'n' : 'y')
       t.match(await command(words, no.wiring), { code: 1, stderr: 'error: Nothing was changed.\n' })
       const question = typed === undefined ? 'Do it? [y/N]' : `Type ${typed} to confirm:`

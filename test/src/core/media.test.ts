@@ -1083,7 +1083,7 @@ t.test('media pricing', async (t) => {
       t.equal(computeCredits(part, { amount, credits }), gone, `${part} of ${amount}`)
   })
 
-  t.test('an amount is read with the decimals of its currency', async (t) => {
+  t.test('an amount has the decimals of its currency', async (t) => {
     for (const [text, currency, amount] of [
       ['5', 'usd', 500n],
       ['5.', 'usd', 500n],
@@ -1097,7 +1097,7 @@ t.test('media pricing', async (t) => {
       t.equal(parsePrice(text, currency), amount, text)
   })
 
-  t.test('a refund takes the credits that earlier parts have left', async (t) => {
+  t.test('a refund takes the credits that earlier partial refunds left', async (t) => {
     const shown = { currency: 'usd', amount: '10.00', refunded: '2.00', disputed: '1.00', credits: '100' }
     const payment = readShownPayment({ ...shown, credits_taken: '30' })
     t.equal(countRefundable(payment), 700n)

@@ -319,7 +319,7 @@ t.test('charge is exact', async (t) => {
     t.same(items({}, { prompt: 3, cached: 5, output: 1 }), ['cached_input 5 million', 'output 1 million'])
   })
 
-  t.test('one kind that has a price is charged and estimated by it', async (t) => {
+  t.test('a single kind with a price of its own is charged and estimated by it', async (t) => {
     const model = modelEntry.parse({ id: 'm', estimate: { image_tokens: 10, audio_tokens: 10 } })
     const call: EstimatedCall = {
       ...{ conversationBytes: 40, promptBytes: 40, outputLimit: 10, choices: 1 },
@@ -341,7 +341,11 @@ t.test('charge is exact', async (t) => {
     t.equal(whole(outputs), '60', 'all kinds of output')
     const tiers = [{ from_prompt_tokens: 1000, ...million, reasoning: '3000000' }]
     const reasoned = { ...NO_USAGE, prompt: 1000, output: 10, reasoning: 10 }
-    t.equal(printCredits(tokenCharge(makePrice({ tiers }), reasoned, 0)), '1030', 'also of a tier alone')
+    t.equal(
+      printCredits(tokenCharge(makePrice({ tiers }), reasoned, 0)),
+      '1030',
+      'even if only a tier sets it',
+    )
     t.equal(
       printCredits(tokenCharge(makePrice({ reasoning: '3000000' }), { ...reasoned, prompt: 0 }, 0)),
       '30',

@@ -173,7 +173,7 @@ t.test('what no upstream reported is estimated', async (t) => {
       [null, 5, 4, 3, 2, 1, 0].map((limit) => estimate({ web_search: '5', mcp: '0.1' }, limit)),
       ['12.2', '12.1', '12', '11', '10', '5', '0'],
     )
-    t.equal(estimate({ web_search: '5' }, 2), '10', 'also where only one has a separate price')
+    t.equal(estimate({ web_search: '5' }, 2), '10', 'even if only one has a separate price')
   })
 
   t.test('links that are sound or pictures at their own prices', async (t) => {

@@ -39,7 +39,7 @@ interface Asked {
   close(): void
 }
 
-const reportOf = (from: string, leader: string | null, more: Partial<LimitReport> = {}): LimitReport => ({
+const writeReport = (from: string, leader: string | null, more: Partial<LimitReport> = {}): LimitReport => ({
   ...{
     type: 'report',
     from,
@@ -122,7 +122,7 @@ class Process {
     if (!this.isDeaf) this.#handlers.onMessage(Buffer.from(payload))
   }
 
-  /** Hears a message that the test has written. */
+  /** Receives a message that the test wrote. */
   hearMessage(message: LimitMessage): void {
     this.hear(JSON.stringify(message))
   }
@@ -150,9 +150,9 @@ class Process {
 class Service {
   readonly time = new VirtualTime()
   readonly processes = new Map<string, Process>()
-  /** Of all processes that ever were. */
+  /** Includes processes that have ended. */
   readonly names = new Set<string>()
-  /** Messages to others than those. */
+  /** Messages to processes that never existed. */
   readonly strays: string[] = []
   /** Whether the end of a process is noticed by a message that comes back. */
   isLossNoticed = true
@@ -229,7 +229,7 @@ const inVirtualTime = (scenario: (t: Test, service: Service) => Promise<void>) =
   })
   try {
     await scenario(t, service)
-    t.same(service.strays, [], 'no message goes to nobody')
+    t.same(service.strays, [], 'every message has a receiver')
     for (const { logged } of service.processes.values()) t.same(logged, [])
   } finally {
     Object.assign(globalThis, own)
@@ -250,8 +250,8 @@ t.test('who leads', async (t) => {
       t.ok(alone.hasJoined)
       first.close()
       t.ok(isAdmitted(alone.ask(atOnce(1))))
-      alone.hearMessage(reportOf('b', 'b'))
-      t.equal(alone.limiter.processCount, 1, 'what it reads too late counts for nothing')
+      alone.hearMessage(writeReport('b', 'b'))
+      t.equal(alone.limiter.processCount, 1, 'it ignores a message that it reads too late')
       void alone.limiter.close()
       t.equal(alone.sent, 0)
     }),
@@ -279,7 +279,7 @@ t.test('who leads', async (t) => {
       t.match(asked[0]!.decisions, [{ refusedBy: null, remainingRequests: 0 }])
       const { sent } = a
       await service.pass(1_000)
-      t.equal(a.sent - sent, 1, 'it reports each second')
+      t.equal(a.sent - sent, 1, 'it reports every second')
     }),
   )
 
@@ -298,12 +298,12 @@ t.test('who leads', async (t) => {
         [a, b, c].map(({ limiter }) => limiter.processCount),
         [3, 3, 3],
       )
-      t.notMatch(JSON.stringify([b.noted, c.noted]), 'gathering', 'the others do not try')
+      t.notMatch(JSON.stringify([b.noted, c.noted]), 'gathering', 'the other processes do not try')
     }),
   )
 
   t.test(
-    'a process that finds no leader joins when there is one',
+    'a process that finds no leader joins once there is one',
     inVirtualTime(async (t, service) => {
       service.isLossNoticed = false
       const [a, b] = [service.start('a'), service.start('b')]
@@ -337,7 +337,7 @@ t.test('who leads', async (t) => {
         [a, b].map((process) => isAdmitted(process.ask(perMinute(3), 'rpm'))),
         [true, true],
       )
-      // The younger one is heard first.
+      // The message of the younger process arrives first.
       await service.pass(500)
       service.areApart = () => false
       await service.pass(110)
@@ -422,16 +422,16 @@ t.test('processes that are lost', async (t) => {
       a.kill()
       const asked = b.ask(atOnce(1))
       await service.pass(20)
-      b.hearMessage(reportOf('c', 'a'))
+      b.hearMessage(writeReport('c', 'a'))
       await service.pass(ROUND_TRIP_MS + 470)
-      t.equal(isAdmitted(asked), null, 'also where one reports that has not heard of it')
+      t.equal(isAdmitted(asked), null, 'even if a process reports that does not know of it yet')
       await service.pass(20)
       t.equal(isAdmitted(asked), true)
     }),
   )
 
   t.test(
-    'but not for those that are gone',
+    'processes that are gone are not waited for',
     inVirtualTime(async (t, service) => {
       const [a, b, c] = await service.startAll('a', 'b', 'c')
       for (const process of [a, c]) process.kill()
@@ -442,7 +442,7 @@ t.test('processes that are lost', async (t) => {
   )
 
   t.test(
-    'whoever waits for a leader looks again for the one that is next',
+    'a process that waits for a leader looks for the next one',
     inVirtualTime(async (t, service) => {
       const [a, b, c] = await service.startAll('a', 'b', 'c')
       for (const process of [a, b]) process.kill()
@@ -488,12 +488,12 @@ t.test('processes that are lost', async (t) => {
   )
 
   t.test(
-    'a process is silent beyond 3 s, and was stopped beyond 2 s, to the millisecond',
+    'a process counts as silent after 3 s and as stopped after 2 s, to the millisecond',
     inVirtualTime(async (t, service) => {
       const [a, b] = await service.startAll('a', 'b')
       service.isLossNoticed = false
       await service.pass(300)
-      // The last that is heard of it came at 1,001, and the rounds of the other are at 2,400, 3,400 and so on.
+      // Its last message arrived at 1,001; the rounds of the other process are at 2,400, 3,400 and so on.
       a.kill()
       await service.pass(1_000)
       b.aheadMs = 1_000
@@ -567,7 +567,7 @@ t.test('requests and slots', async (t) => {
   )
 
   t.test(
-    'a slot is given back once, and only by the request that has it',
+    'a slot is released once, and only by the request that holds it',
     inVirtualTime(async (t, service) => {
       const [a, b] = await service.startAll('a', 'b')
       for (const process of [a, b]) {
@@ -675,7 +675,7 @@ t.test('requests and slots', async (t) => {
   )
 
   t.test(
-    'where a message ends, a request that one of its subjects refuses counts for none',
+    'at the end of a message, a request that one subject refuses counts against none',
     inVirtualTime(async (t, service) => {
       const [, b] = await service.startAll('a', 'b')
       const limits = perMinute(MAX_LIMIT_ROWS / 2)
@@ -693,7 +693,7 @@ t.test('requests and slots', async (t) => {
   )
 
   t.test(
-    'what only a leader says or is asked is left where another leads',
+    'a process ignores the messages of leadership while another one leads',
     inVirtualTime(async (t, service) => {
       const [a, b] = await service.startAll('a', 'b', 'c')
       const asked = b.ask(atOnce(2))
@@ -709,15 +709,15 @@ t.test('requests and slots', async (t) => {
   )
 
   t.test(
-    'a report in parts counts once it is whole',
+    'a report in parts counts once it is complete',
     inVirtualTime(async (t, service) => {
       const [a, b] = await service.startAll('a', 'b')
       b.ask(atOnce(2))
       await service.pass(ROUND_TRIP_MS)
       const count = () => ['acc', 'other'].map((subject) => a.limiter.countInFlight(subject))
-      a.hearMessage(reportOf('b', 'a', { heard: 1, held: [['other', 1]], more: true }))
+      a.hearMessage(writeReport('b', 'a', { heard: 1, held: [['other', 1]], more: true }))
       t.same(count(), [1, 0])
-      a.hearMessage(reportOf('b', 'a', { heard: 1, held: [['acc', 1]] }))
+      a.hearMessage(writeReport('b', 'a', { heard: 1, held: [['acc', 1]] }))
       t.same(count(), [1, 1])
     }),
   )
@@ -754,7 +754,7 @@ t.test('what is under way meanwhile', async (t) => {
       await service.pass(ROUND_TRIP_MS)
       b.ask(atOnce(9), 'other')
       await service.pass(ROUND_TRIP_MS)
-      // What it had heard from the former leader says nothing about this one.
+      // Messages of the previous leader say nothing about this one.
       first.kill()
       a.ask(perMinute(9), 'another')
       await service.pass(999 - 400 - 2 * ROUND_TRIP_MS)
@@ -772,14 +772,14 @@ t.test('what is under way meanwhile', async (t) => {
   )
 
   t.test(
-    'a process that follows no longer has no use for what was granted',
+    'a process that no longer follows drops what was granted',
     inVirtualTime(async (t, service) => {
       const [a, b] = await service.startAll('a', 'b')
       a.delayMs = 50
       b.ask(atOnce(2))
       await service.pass(LATENCY_MS)
       t.equal(a.limiter.countInFlight('acc'), 1)
-      a.hearMessage(reportOf('b', null))
+      a.hearMessage(writeReport('b', null))
       t.equal(a.limiter.countInFlight('acc'), 0)
     }),
   )
@@ -800,7 +800,7 @@ t.test('what is under way meanwhile', async (t) => {
   )
 
   t.test(
-    'a pause of 100 ms does not count as one',
+    'a pause of 100 ms is too short to count',
     inVirtualTime(async (t, service) => {
       const [a, b] = await service.startAll('a', 'b')
       service.isLossNoticed = false
@@ -830,7 +830,7 @@ t.test('what is under way meanwhile', async (t) => {
   )
 
   t.test(
-    'one that is 50 ms old is not late',
+    'a message that is 50 ms old is not late',
     inVirtualTime(async (t, service) => {
       const [a, b] = await service.startAll('a', 'b')
       b.ask(atOnce(9))
@@ -980,7 +980,7 @@ t.test('the process that decides', async (t) => {
     t.same(close(), ['later'])
   })
 
-  t.test('a request that is made at the refusal of another waits for a round of its own', async (t) => {
+  t.test('a request made during the refusal of another waits for its own round', async (t) => {
     const { arbiter, ask, state, own } = startArbiter({
       onDecided: (name) => name.length === 1 && ask(`${name} again`),
     })
@@ -1067,11 +1067,11 @@ t.test('the process that decides', async (t) => {
     next.onAsks('b', [[2, 'other', null, 1]])
     next.arbiter.onProcessLost('e')
     next.arbiter.onFlushed('d', 1)
-    t.equal(next.sent.at(-1), 'b answers 2:concurrency', 'nobody is left to be asked')
+    t.equal(next.sent.at(-1), 'b answers 2:concurrency', 'no other process is left to ask')
   })
 
   t.test(
-    'waits 100 ms in each round',
+    'it waits 100 ms in each round',
     inVirtualTime(async (t, service) => {
       const { arbiter, onAsks, state, sent } = startArbiter()
       state.setSlots(
@@ -1191,7 +1191,7 @@ t.test('the process that decides', async (t) => {
 })
 
 t.test(
-  'requests go out in messages that are not too long, each with whole requests',
+  'messages stay below their maximum length and hold only whole requests',
   inVirtualTime(async (t) => {
     const sizes: number[] = []
     const client = new ArbiterClient({
@@ -1296,7 +1296,7 @@ t.test('long reports come in parts', async (t) => {
         read.flatMap((part) => part.admitted.flatMap(({ counts }) => counts)),
         report.admitted.flatMap(({ counts }) => counts),
       )
-      t.same(assembler.add({ ...makeReport(0), more: false }), new Map(), 'the next report stands for itself')
+      t.same(assembler.add({ ...makeReport(0), more: false }), new Map(), 'the next report is independent')
     })
 
   t.test('parts that were never finished are forgotten with their sender', async (t) => {

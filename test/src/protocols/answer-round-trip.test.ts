@@ -138,7 +138,7 @@ for (const client of CHAT_PROTOCOLS)
       t.notOk(failed, String((errorInstance as Error | null)?.message))
     })
 
-/** Deltas of two calls, as upstreams number them that do not number them as the vendor does. */
+/** Deltas of two calls from upstreams that number calls unlike the vendor. */
 const NUMBERED: Readonly<Record<string, (at: number) => readonly object[]>> = {
   'without an index': (at) => [{ id: `id_${at}`, function: { name: `f${at}`, arguments: `{"n":${at}}` } }],
   'without index and id': (at) => [{ function: { name: `f${at}`, arguments: `{"n":${at}}` } }],

@@ -1,6 +1,6 @@
 /**
- * Each field of a request of messages, responses and generate-content, as the vendors' SDKs know them, is said to an upstream
- * of another protocol, named in the warning, or refused. `translate.test.ts` has the same for chat-completions.
+ * Each field of a request of messages, responses and generate-content, as the vendors' SDKs know them, reaches an upstream of
+ * another protocol, is named in the warning, or is refused. `translate.test.ts` does the same for chat-completions.
  */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
@@ -13,11 +13,11 @@ import { chatWith } from './request/plain-requests.ts'
 type Client = Exclude<ChatProtocol, 'chat-completions'>
 
 interface Case {
-  /** Says something. */
+  /** A value with a meaning. */
   readonly value: unknown
-  /** Fields that it needs. */
+  /** Other fields that it requires. */
   readonly beside?: object
-  /** Ask for what happens without the field. */
+  /** Values that ask for the default. */
   readonly defaults?: readonly unknown[]
 }
 
@@ -34,7 +34,7 @@ const FORCED = { functionCallingConfig: { mode: 'ANY' } }
 const JSON_TYPE = { responseMimeType: 'application/json' }
 const PICTURE = { responseModalities: ['TEXT', 'IMAGE'] }
 
-/** What the gateway itself obeys. */
+/** Fields that the gateway itself obeys. */
 const OBEYED: Readonly<Record<Client, readonly string[]>> = {
   messages: ['model', 'messages', 'stream', 'max_tokens', 'betas'],
   responses: ['model', 'input', 'stream', 'stream_options', 'max_output_tokens'],
@@ -72,7 +72,7 @@ const FIELDS: Readonly<Record<Client, Readonly<Record<string, Case>>>> = {
     billing_policy: { value: 'x' },
     user_profile_id: { value: 'x' },
     workspace_id: { value: 'x' },
-    // Other upstreams give no priority that the client could turn down.
+    // Other upstreams have no priority that the client could decline.
     service_tier: { value: undefined, defaults: ['auto', 'standard_only'] },
     something_new: { value: 1 },
   },
@@ -126,7 +126,7 @@ const FIELDS: Readonly<Record<Client, Readonly<Record<string, Case>>>> = {
   },
 }
 
-/** Of `generationConfig`. */
+/** Fields of `generationConfig`. */
 const CONFIG: Readonly<Record<string, Case>> = {
   temperature: { value: 0.5 },
   topP: { value: 0.5 },
@@ -164,7 +164,7 @@ const MODELS: Readonly<Record<ChatProtocol, string>> = {
   responses: 'gpt-5.5',
 }
 
-/** Returns what the upstream gets and what is named, or the refusal. */
+/** Returns the upstream's request and the named fields, or the refusal. */
 function send(client: Client, upstream: ChatProtocol, more: object): string {
   try {
     const options = encodeOptions({ upstreamModel: MODELS[upstream] })
@@ -192,7 +192,7 @@ for (const client of ['messages', 'responses', 'generate-content'] as const)
         for (const [field, each] of Object.entries(CONFIG)) check(field, each, 'generationConfig')
     })
 
-t.test('reasoning that a client only wants to see', async (t) => {
+t.test('a client that only asks to see the reasoning', async (t) => {
   const shown = (client: Client, upstream: ChatProtocol, more: object) =>
     JSON.parse(JSON.parse(send(client, upstream, more))[0])
   const asked = { generationConfig: { thinkingConfig: { includeThoughts: true } } }
@@ -205,7 +205,7 @@ t.test('reasoning that a client only wants to see', async (t) => {
   t.same(shown('responses', 'messages', summarized).thinking, { type: 'adaptive', display: 'summarized' })
 })
 
-t.test('the lists have every field that the SDKs know', async (t) => {
+t.test('the lists contain every field that the SDKs know', async (t) => {
   const list = (file: string, opening: string): readonly string[] => {
     const text = readFileSync(new URL(`../../../node_modules/${file}`, import.meta.url), 'utf8')
     const [, after] = text.split(opening)

@@ -25,11 +25,11 @@ t.test('every field is translated or named', async (t) => {
   const SCHEMA = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
 
   interface Case {
-    /** Says something. */
+    /** A value with a meaning. */
     readonly value: unknown
-    /** Fields that it needs. */
+    /** Other fields that it requires. */
     readonly beside?: object
-    /** Ask for what happens without the field. */
+    /** Values that ask for the default. */
     readonly defaults?: readonly unknown[]
   }
 

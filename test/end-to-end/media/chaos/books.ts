@@ -137,7 +137,7 @@ async function checkMoney(t: Test, sql: Sql, tasks: readonly TaskLine[]): Promis
     // What was ordered is what the simulated provider delivers.
     const cost = hasSucceeded ? task.hold : 0n
     const { status, cost: bookedCost, task_id } = row.get(task.requestId) ?? {}
-    // Whether a task was made may be unknown when its request is refused: that one's row is the only one.
+    // A request may be refused before it is known whether its task was created: the row of the request is then the only one.
     const isOwn = task_id === task.id || (task_id === null && task.state === 'refused')
     return !(
       sum === -cost &&

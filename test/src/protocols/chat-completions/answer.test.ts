@@ -376,7 +376,7 @@ t.test('streams are assembled', async (t) => {
     for (const cut of [1, 7, text.length]) t.strictSame(assembled(text, cut), expected)
   })
 
-  t.test('calls that an upstream gives one index, by their ids', async (t) => {
+  t.test('calls with the same index are told apart by their ids', async (t) => {
     const text =
       call(0, { name: 'weather', arguments: '{' }, { id: 'call_1' }) +
       call(0, { arguments: '}' }) +

@@ -15,21 +15,21 @@ function send(client: ChatProtocol, more: object, options = {}) {
   return { ...encoded, body: JSON.parse(encoded.body.toString()) }
 }
 
-t.test('a limit of the output', async (t) => {
-  const limitOf = (client: ChatProtocol, tokens: number) =>
+t.test('an output limit', async (t) => {
+  const writeLimit = (client: ChatProtocol, tokens: number) =>
     client === 'generate-content' ? { generationConfig: { maxOutputTokens: tokens } } : { max_tokens: tokens }
   for (const client of CLIENTS) {
-    const low = send(client, limitOf(client, 1))
+    const low = send(client, writeLimit(client, 1))
     t.equal(low.body.max_output_tokens, 16, `${client}: less than the vendor takes`)
     t.same(low.changed, ['max_output_tokens (raised to 16, the least this model takes)'])
-    const enough = send(client, limitOf(client, 17))
+    const enough = send(client, writeLimit(client, 17))
     t.equal(enough.body.max_output_tokens, 17)
     t.same(enough.changed, [])
   }
   t.equal(send('chat-completions', {}, { outputCeiling: null }).body.max_output_tokens, undefined)
 })
 
-t.test('a conversation of instructions only is the input: the vendor refuses an empty one', async (t) => {
+t.test('instructions on their own become the input, which the vendor does not accept empty', async (t) => {
   const messages = [
     { role: 'system', content: 'Be brief.' },
     { role: 'developer', content: 'Say hello.' },
