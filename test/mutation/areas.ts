@@ -14,7 +14,13 @@ export const AREAS: readonly Area[] = [
   {
     name: 'pricing',
     code: ['src/core/pricing/*.ts'],
-    tests: ['test/src/core/token-counts.test.ts', 'test/src/core/pricing.test.ts'],
+    tests: [
+      'test/src/core/token-counts.test.ts',
+      'test/src/core/pricing.test.ts',
+      'test/src/core/usage-bounds.test.ts',
+      'test/src/core/price-list.test.ts',
+      'test/src/core/kept-price.test.ts',
+    ],
   },
   {
     name: 'media',
@@ -46,13 +52,13 @@ export const AREAS: readonly Area[] = [
   {
     name: 'wallet',
     code: ['src/credentials/wallet.ts', 'pipelines/calls/balance.ts', 'pipelines/accounts/balance.ts'],
-    tests: ['test/pipelines/calls/money-and-limits-before-a-call.test.ts', 'test/src/core/pricing.test.ts'],
+    tests: ['test/pipelines/calls/money-and-limits-before-a-call.test.ts', 'test/src/credentials.test.ts'],
   },
   {
     name: 'budgets',
     code: ['src/credentials/budget.ts', 'schemas/accounts/budget.ts'],
     tests: [
-      'test/src/core/pricing.test.ts',
+      'test/src/credentials.test.ts',
       'test/pipelines/calls/calls.test.ts',
       'test/pipelines/accounts/accounts.test.ts',
     ],
@@ -78,6 +84,8 @@ export const AREAS: readonly Area[] = [
       'test/pipelines/chat/usage.test.ts',
       'test/pipelines/chat/other-models.test.ts',
       'test/pipelines/chat/forward.test.ts',
+      'test/pipelines/chat/failover.test.ts',
+      'test/pipelines/chat/route-choice.test.ts',
     ],
     hasState: true,
     testSeconds: 120,
@@ -114,6 +122,8 @@ export const AREAS: readonly Area[] = [
     tests: [
       'test/simulation/tasks/tasks-from-order-to-end.test.ts',
       'test/pipelines/tasks/ends.test.ts',
+      'test/pipelines/tasks/faults.test.ts',
+      'test/pipelines/tasks/lists.test.ts',
       'test/pipelines/tasks/orders.test.ts',
     ],
     hasState: true,

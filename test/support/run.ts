@@ -45,6 +45,7 @@ const UNIT = [
   'test/src/channels',
   'test/src/config',
   'test/src/core',
+  'test/src/credentials.test.ts',
   'test/src/fetch.test.ts',
   'test/src/markdown',
   'test/src/mcp',
@@ -56,7 +57,9 @@ const UNIT = [
 const ALONE = [
   'test/pipelines/call-log/copy.test.ts',
   'test/src/cli/processes.test.ts',
+  'test/pipelines/tasks/faults.test.ts',
   'test/pipelines/tasks/ends.test.ts',
+  'test/pipelines/tasks/providers.test.ts',
   'test/pipelines/call-log/rebuild.test.ts',
   'test/pipelines/call-log/reading.test.ts',
   'test/src/protocols/round-trip.test.ts',
